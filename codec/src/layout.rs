@@ -1,0 +1,624 @@
+//! A message at one version: which fields, compact or not, nullable or not, tagged by tag number. Version arithmetic
+//! ends here; the decode and encode loops see no version.
+
+use crate::error::{SpecError, SpecErrorKind};
+use crate::spec::{FieldDefault, FieldSpec, FieldType, MessageSpec};
+use crate::tree::{Float64, StructValue, Value};
+use crate::version::ApiVersion;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// How a field is written at one version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WireType {
+    /// A type of always the same size.
+    Fixed(Fixed),
+    /// Text: length, then UTF-8.
+    String {
+        /// Length as uvarint of length + 1 instead of int16.
+        compact: bool,
+        /// Whether null is allowed.
+        nullable: bool,
+    },
+    /// Bytes: length, then bytes.
+    Bytes {
+        /// Length as uvarint of length + 1 instead of int32.
+        compact: bool,
+        /// Whether null is allowed.
+        nullable: bool,
+        /// Record batches, which the codec does not open.
+        records: bool,
+    },
+    /// A struct in place.
+    Struct {
+        /// Which, of [`Layout::structs`].
+        id: u16,
+        /// Whether a marker comes first: int8 -1 null, 1 present; uvarint 0, 1 in a tagged field (KIP-893).
+        nullable: bool,
+    },
+    /// Count, then elements.
+    Array {
+        /// Count as uvarint of count + 1 instead of int32.
+        compact: bool,
+        /// Whether null is allowed.
+        nullable: bool,
+        /// What it holds.
+        element: Element,
+    },
+}
+
+/// What an array holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Element {
+    /// A type of always the same size.
+    Fixed(Fixed),
+    /// Text, never null.
+    String,
+    /// Bytes, never null.
+    Bytes,
+    /// Structs, by number in [`Layout::structs`].
+    Struct(u16),
+}
+
+/// A type of always the same size, big-endian.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each is the type of the same name in the definition language")]
+pub enum Fixed {
+    Bool,
+    Int8,
+    Int16,
+    Uint16,
+    Int32,
+    Uint32,
+    Int64,
+    Float64,
+    Uuid,
+}
+
+impl Fixed {
+    /// Encoded size in bytes.
+    pub fn size(self) -> u8 {
+        match self {
+            Fixed::Bool | Fixed::Int8 => 1,
+            Fixed::Int16 | Fixed::Uint16 => 2,
+            Fixed::Int32 | Fixed::Uint32 => 4,
+            Fixed::Int64 | Fixed::Float64 => 8,
+            Fixed::Uuid => 16,
+        }
+    }
+
+    /// Its name in the definition language.
+    pub fn name(self) -> &'static str {
+        match self {
+            Fixed::Bool => "bool",
+            Fixed::Int8 => "int8",
+            Fixed::Int16 => "int16",
+            Fixed::Uint16 => "uint16",
+            Fixed::Int32 => "int32",
+            Fixed::Uint32 => "uint32",
+            Fixed::Int64 => "int64",
+            Fixed::Float64 => "float64",
+            Fixed::Uuid => "uuid",
+        }
+    }
+
+    fn of(field_type: &FieldType) -> Option<Fixed> {
+        Some(match field_type {
+            FieldType::Bool => Fixed::Bool,
+            FieldType::Int8 => Fixed::Int8,
+            FieldType::Int16 => Fixed::Int16,
+            FieldType::Uint16 => Fixed::Uint16,
+            FieldType::Int32 => Fixed::Int32,
+            FieldType::Uint32 => Fixed::Uint32,
+            FieldType::Int64 => Fixed::Int64,
+            FieldType::Float64 => Fixed::Float64,
+            FieldType::Uuid => Fixed::Uuid,
+            _ => return None,
+        })
+    }
+
+    fn zero(self) -> Value {
+        match self {
+            Fixed::Bool => Value::Bool(false),
+            Fixed::Float64 => Value::Float(Float64::from(0.0)),
+            Fixed::Uuid => Value::Uuid([0; 16]),
+            _ => Value::Integer(0),
+        }
+    }
+}
+
+impl WireType {
+    /// Whether null is allowed.
+    pub fn nullable(self) -> bool {
+        match self {
+            WireType::Fixed(_) => false,
+            WireType::String { nullable, .. }
+            | WireType::Bytes { nullable, .. }
+            | WireType::Struct { nullable, .. }
+            | WireType::Array { nullable, .. } => nullable,
+        }
+    }
+}
+
+/// A field of a layout.
+#[derive(Clone, Debug)]
+pub struct Field {
+    /// Its name, verbatim from the definition.
+    pub name: Arc<str>,
+    /// How it is written.
+    pub wire: WireType,
+    /// Its tag, where it is a tagged field at this version.
+    pub tag: Option<u32>,
+    /// Its default, which a missing field means.
+    pub default: Value,
+    /// The encoded default of a tagged field: such a field is left out.
+    pub(crate) default_bytes: Vec<u8>,
+    /// What it means, from the definition.
+    pub about: Option<Arc<str>>,
+    /// Whether it is a key of the array that its struct is an element of.
+    pub map_key: bool,
+}
+
+/// A field of the definition that this version lacks.
+#[derive(Clone, Debug)]
+pub(crate) struct AbsentField {
+    pub name: Arc<str>,
+    pub ignorable: bool,
+    pub default: Value,
+}
+
+/// A struct of a layout; number 0 is the message itself.
+#[derive(Clone, Debug)]
+pub struct StructLayout {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its untagged fields in wire order, as numbers of [`Layout::fields`].
+    pub fields: Vec<u16>,
+    /// Its tagged fields by ascending tag.
+    pub tagged: Vec<u16>,
+    /// Whether it ends with a tag section.
+    pub flexible: bool,
+    /// The least number of bytes an instance takes.
+    pub smallest: u32,
+    /// Names of all its fields at this version.
+    pub(crate) names: Vec<Arc<str>>,
+    pub(crate) absent: Vec<AbsentField>,
+    pub(crate) steps: Vec<Step>,
+    pub(crate) run: Vec<RunField>,
+}
+
+/// What the decode loop does next in a struct: one step for a run of fixed-size fields, one for each other field.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Step {
+    /// `count` entries of `run` from `first` on, `size` bytes in all.
+    Run { first: u16, count: u16, size: u32 },
+    /// One field of any other type.
+    Field { field: u16, wire: WireType },
+}
+
+/// A fixed-size field in a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RunField {
+    pub field: u16,
+    pub size: u8,
+    pub bool: bool,
+}
+
+/// A message at one version.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    spec: Arc<MessageSpec>,
+    version: ApiVersion,
+    flexible: bool,
+    fields: Vec<Field>,
+    structs: Vec<StructLayout>,
+}
+
+impl Layout {
+    /// Lowers a definition to one of its versions.
+    pub fn new(spec: &Arc<MessageSpec>, version: ApiVersion) -> Result<Layout, SpecError> {
+        if !spec.valid_versions.contains(version) {
+            return Err(SpecError { place: spec.name.to_string(), kind: SpecErrorKind::NoSuchVersion(version.0) });
+        }
+        let mut lowering = Lowering {
+            spec,
+            version,
+            flexible: spec.flexible_versions.contains(version),
+            fields: Vec::new(),
+            structs: Vec::new(),
+            by_name: BTreeMap::new(),
+        };
+        lowering.structure(spec.name.clone(), &spec.fields, &spec.name)?;
+        let Lowering { flexible, fields, structs, .. } = lowering;
+        let mut layout = Layout { spec: spec.clone(), version, flexible, fields, structs };
+        layout.encode_tagged_defaults()?;
+        Ok(layout)
+    }
+
+    /// The definition it comes from.
+    pub fn spec(&self) -> &Arc<MessageSpec> {
+        &self.spec
+    }
+
+    /// The version it is of.
+    pub fn version(&self) -> ApiVersion {
+        self.version
+    }
+
+    /// Whether the version is flexible: compact lengths, tag sections (KIP-482).
+    pub fn flexible(&self) -> bool {
+        self.flexible
+    }
+
+    /// Every field of every struct; nodes and structs name them by number.
+    pub fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+
+    /// Every struct; number 0 is the message itself.
+    pub fn structs(&self) -> &[StructLayout] {
+        &self.structs
+    }
+
+    /// The message itself as a struct.
+    pub fn root(&self) -> &StructLayout {
+        self.structure(0)
+    }
+
+    /// A field by number.
+    pub fn field(&self, number: u16) -> &Field {
+        match self.fields.get(usize::from(number)) {
+            Some(field) => field,
+            None => unreachable!("field numbers come from this layout"),
+        }
+    }
+
+    /// A struct by number.
+    pub fn structure(&self, number: u16) -> &StructLayout {
+        match self.structs.get(usize::from(number)) {
+            Some(structure) => structure,
+            None => unreachable!("struct numbers come from this layout"),
+        }
+    }
+
+    /// The type as the definition language writes it, nullable strings as `nullable_string`.
+    pub fn type_name(&self, wire: WireType) -> String {
+        let element_name = |element| match element {
+            Element::Fixed(fixed) => fixed.name().to_owned(),
+            Element::String => "string".to_owned(),
+            Element::Bytes => "bytes".to_owned(),
+            Element::Struct(id) => self.structure(id).name.to_string(),
+        };
+        match wire {
+            WireType::Fixed(fixed) => fixed.name().to_owned(),
+            WireType::String { .. } => "string".to_owned(),
+            WireType::Bytes { records: true, .. } => "records".to_owned(),
+            WireType::Bytes { .. } => "bytes".to_owned(),
+            WireType::Struct { id, .. } => self.structure(id).name.to_string(),
+            WireType::Array { element, .. } => format!("[]{}", element_name(element)),
+        }
+    }
+
+    /// The least number of bytes an element takes; never 0.
+    pub(crate) fn smallest_element(&self, compact: bool, element: Element) -> usize {
+        match element {
+            Element::Fixed(fixed) => fixed.size().into(),
+            Element::String if !compact => 2,
+            Element::Bytes if !compact => 4,
+            Element::String | Element::Bytes => 1,
+            Element::Struct(id) => self.structure(id).smallest as usize,
+        }
+    }
+
+    /// The value of all defaults.
+    pub fn default_value(&self) -> Value {
+        self.default_struct(0)
+    }
+
+    fn default_struct(&self, id: u16) -> Value {
+        default_struct(&self.fields, self.structure(id))
+    }
+
+    /// The smallest legal instance: one element in each array, "" even where null would do, zeros, and for records one
+    /// empty batch. Tagged fields are left at their defaults, which is absent.
+    pub fn smallest_instance(&self) -> Value {
+        self.smallest_struct(0)
+    }
+
+    fn smallest_struct(&self, id: u16) -> Value {
+        let structure = self.structure(id);
+        let untagged = structure.fields.iter().map(|&number| {
+            let field = self.field(number);
+            let value = match field.wire {
+                WireType::Fixed(fixed) => fixed.zero(),
+                WireType::String { .. } => Value::String(String::new()),
+                WireType::Bytes { records: true, .. } => Value::Bytes(empty_record_batch()),
+                WireType::Bytes { .. } => Value::Bytes(Vec::new()),
+                WireType::Struct { id, .. } => self.smallest_struct(id),
+                WireType::Array { element, .. } => Value::Array(vec![match element {
+                    Element::Fixed(fixed) => fixed.zero(),
+                    Element::String => Value::String(String::new()),
+                    Element::Bytes => Value::Bytes(Vec::new()),
+                    Element::Struct(id) => self.smallest_struct(id),
+                }]),
+            };
+            (field.name.clone(), value)
+        });
+        let tagged = structure.tagged.iter().map(|&number| {
+            let field = self.field(number);
+            (field.name.clone(), field.default.clone())
+        });
+        Value::Struct(StructValue { fields: untagged.chain(tagged).collect(), tags: Vec::new() })
+    }
+
+    /// A tagged field at its default is left out, so its encoded default is kept to compare with.
+    fn encode_tagged_defaults(&mut self) -> Result<(), SpecError> {
+        let mut encoded = Vec::new();
+        for (number, field) in self.fields.iter().enumerate().filter(|(_, field)| field.tag.is_some()) {
+            let bytes = crate::encode::payload(self, field, &field.default).map_err(|error| SpecError {
+                place: format!("{}.{}", self.spec.name, field.name),
+                kind: SpecErrorKind::Default(error.to_string()),
+            })?;
+            encoded.push((number, bytes));
+        }
+        for (number, bytes) in encoded {
+            if let Some(field) = self.fields.get_mut(number) {
+                field.default_bytes = bytes;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} v{}", self.spec.name, self.version)
+    }
+}
+
+fn default_struct(fields: &[Field], structure: &StructLayout) -> Value {
+    let of = |&number: &u16| fields.get(usize::from(number)).map(|field| (field.name.clone(), field.default.clone()));
+    let fields = structure.fields.iter().chain(&structure.tagged).filter_map(of).collect();
+    Value::Struct(StructValue { fields, tags: Vec::new() })
+}
+
+struct Lowering<'s> {
+    spec: &'s MessageSpec,
+    version: ApiVersion,
+    flexible: bool,
+    fields: Vec<Field>,
+    structs: Vec<StructLayout>,
+    by_name: BTreeMap<Arc<str>, u16>,
+}
+
+impl Lowering<'_> {
+    /// Lowers a struct and, before its own smallest size is known, everything in it.
+    fn structure(&mut self, name: Arc<str>, specs: &[FieldSpec], place: &str) -> Result<u16, SpecError> {
+        let id = number(self.structs.len(), place)?;
+        self.structs.push(StructLayout {
+            name,
+            fields: Vec::new(),
+            tagged: Vec::new(),
+            flexible: self.flexible,
+            smallest: 0,
+            names: Vec::new(),
+            absent: Vec::new(),
+            steps: Vec::new(),
+            run: Vec::new(),
+        });
+        let (mut untagged, mut tagged, mut absent, mut names) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for spec in specs {
+            let place = format!("{place}.{}", spec.name);
+            if !spec.versions.contains(self.version) {
+                let default = match (&spec.default, &spec.field_type) {
+                    // What a struct would hold is not lowered: at this version it may not even be countable.
+                    (FieldDefault::Zero, FieldType::Struct(_)) => Value::Struct(StructValue::default()),
+                    _ => self.default(spec, &spec.field_type, &place)?,
+                };
+                absent.push(AbsentField { name: spec.name.clone(), ignorable: spec.ignorable, default });
+                continue;
+            }
+            let is_tagged = spec.tagged_versions.contains(self.version);
+            let wire = self.wire(spec, &place)?;
+            let default = self.default(spec, &spec.field_type, &place)?;
+            if default == Value::Null && !wire.nullable() {
+                return Err(SpecError { place, kind: SpecErrorKind::Default("null".to_owned()) });
+            }
+            let field = number(self.fields.len(), &place)?;
+            names.push(spec.name.clone());
+            self.fields.push(Field {
+                name: spec.name.clone(),
+                wire,
+                tag: spec.tag.filter(|_| is_tagged),
+                default,
+                default_bytes: Vec::new(),
+                about: spec.about.clone(),
+                map_key: spec.map_key,
+            });
+            if is_tagged { tagged.push((spec.tag, field)) } else { untagged.push(field) }
+        }
+        tagged.sort_unstable();
+        let mut smallest = u32::from(self.flexible);
+        let (mut steps, mut run): (Vec<Step>, Vec<RunField>) = (Vec::new(), Vec::new());
+        for &number in &untagged {
+            let Some(field) = self.fields.get(usize::from(number)) else { unreachable!("pushed above") };
+            smallest = smallest.saturating_add(self.smallest(field.wire));
+            if let WireType::Fixed(fixed) = field.wire {
+                let first = u16::try_from(run.len()).unwrap_or(u16::MAX);
+                run.push(RunField { field: number, size: fixed.size(), bool: fixed == Fixed::Bool });
+                match steps.last_mut() {
+                    Some(Step::Run { count, size, .. }) => {
+                        *count += 1;
+                        *size += u32::from(fixed.size());
+                    }
+                    _ => steps.push(Step::Run { first, count: 1, size: fixed.size().into() }),
+                }
+            } else {
+                steps.push(Step::Field { field: number, wire: field.wire });
+            }
+        }
+        let Some(structure) = self.structs.get_mut(usize::from(id)) else { unreachable!("pushed above") };
+        structure.fields = untagged;
+        structure.names = names;
+        structure.tagged = tagged.into_iter().map(|(_, field)| field).collect();
+        (structure.absent, structure.smallest, structure.steps, structure.run) = (absent, smallest, steps, run);
+        Ok(id)
+    }
+
+    fn named_struct(&mut self, name: &Arc<str>, place: &str) -> Result<u16, SpecError> {
+        if let Some(&id) = self.by_name.get(name) {
+            return Ok(id);
+        }
+        let Some(spec) = self.spec.structs.get(name) else { unreachable!("struct names are checked on parse") };
+        let id = self.structure(name.clone(), &spec.fields, place)?;
+        self.by_name.insert(name.clone(), id);
+        Ok(id)
+    }
+
+    fn wire(&mut self, spec: &FieldSpec, place: &str) -> Result<WireType, SpecError> {
+        let compact = match spec.flexible_versions {
+            Some(own) => own.contains(self.version),
+            None => self.flexible,
+        };
+        let nullable = spec.nullable_versions.contains(self.version);
+        Ok(match &spec.field_type {
+            FieldType::String => WireType::String { compact, nullable },
+            FieldType::Bytes => WireType::Bytes { compact, nullable, records: false },
+            FieldType::Records => WireType::Bytes { compact, nullable, records: true },
+            FieldType::Struct(name) => WireType::Struct { id: self.named_struct(name, place)?, nullable },
+            FieldType::Array(element) => {
+                let element = match &**element {
+                    FieldType::String => Element::String,
+                    FieldType::Bytes | FieldType::Records => Element::Bytes,
+                    FieldType::Struct(name) => {
+                        let id = self.named_struct(name, place)?;
+                        if self.structs.get(usize::from(id)).is_none_or(|structure| structure.smallest == 0) {
+                            let kind = SpecErrorKind::EmptyElement(name.to_string());
+                            return Err(SpecError { place: place.to_owned(), kind });
+                        }
+                        Element::Struct(id)
+                    }
+                    other => match Fixed::of(other) {
+                        Some(fixed) => Element::Fixed(fixed),
+                        None => unreachable!("an array of arrays is refused on parse"),
+                    },
+                };
+                WireType::Array { compact, nullable, element }
+            }
+            other => match Fixed::of(other) {
+                Some(fixed) => WireType::Fixed(fixed),
+                None => unreachable!("every other type is matched above"),
+            },
+        })
+    }
+
+    fn smallest(&self, wire: WireType) -> u32 {
+        match wire {
+            WireType::Fixed(fixed) => fixed.size().into(),
+            WireType::String { compact: false, .. } => 2,
+            WireType::Bytes { compact: false, .. } | WireType::Array { compact: false, .. } => 4,
+            WireType::String { .. } | WireType::Bytes { .. } | WireType::Array { .. } => 1,
+            WireType::Struct { nullable: true, .. } => 1,
+            WireType::Struct { id, .. } => self.structs.get(usize::from(id)).map_or(0, |structure| structure.smallest),
+        }
+    }
+
+    fn default(&mut self, spec: &FieldSpec, field_type: &FieldType, place: &str) -> Result<Value, SpecError> {
+        Ok(match (&spec.default, field_type) {
+            (FieldDefault::Null, _) => Value::Null,
+            (FieldDefault::Integer(value), FieldType::Bool) => Value::Bool(*value != 0),
+            (FieldDefault::Integer(value), _) => Value::Integer(*value),
+            (FieldDefault::Float(value), _) => Value::Float(Float64::from(*value)),
+            (FieldDefault::Text(text), _) => Value::String(text.clone()),
+            (FieldDefault::Zero, FieldType::String) => Value::String(String::new()),
+            (FieldDefault::Zero, FieldType::Records) if spec.nullable_versions.contains(self.version) => Value::Null,
+            (FieldDefault::Zero, FieldType::Bytes | FieldType::Records) => Value::Bytes(Vec::new()),
+            (FieldDefault::Zero, FieldType::Array(_)) => Value::Array(Vec::new()),
+            (FieldDefault::Zero, FieldType::Struct(name)) => {
+                let id = self.named_struct(name, place)?;
+                match self.structs.get(usize::from(id)) {
+                    Some(structure) => default_struct(&self.fields, structure),
+                    None => unreachable!("lowered just now"),
+                }
+            }
+            (FieldDefault::Zero, other) => match Fixed::of(other) {
+                Some(fixed) => fixed.zero(),
+                None => unreachable!("every other type is matched above"),
+            },
+        })
+    }
+}
+
+fn number(length: usize, place: &str) -> Result<u16, SpecError> {
+    // The highest number is kept free for nodes without a field.
+    u16::try_from(length)
+        .ok()
+        .filter(|&number| number < u16::MAX)
+        .ok_or_else(|| SpecError { place: place.to_owned(), kind: SpecErrorKind::TooLarge })
+}
+
+/// An empty record batch of magic 2: 61 bytes, no producer, CRC-32C over attributes to the end (protocol guide,
+/// "Record Batch").
+pub fn empty_record_batch() -> Vec<u8> {
+    let mut after_crc = Vec::with_capacity(40);
+    after_crc.extend([0; 2 + 4 + 8 + 8]); // attributes, last offset delta, base and greatest timestamp
+    after_crc.extend([0xff; 8 + 2 + 4]); // producer id, producer epoch and base sequence: none
+    after_crc.extend([0; 4]); // no records
+    let mut batch = vec![0; 8]; // base offset
+    batch.extend(49_u32.to_be_bytes()); // bytes that follow
+    batch.extend([0; 4]); // partition leader epoch
+    batch.push(2); // magic
+    batch.extend(crc32c(&after_crc).to_be_bytes());
+    batch.extend(after_crc);
+    batch
+}
+
+/// CRC-32C (Castagnoli), bit by bit: only ever run over 40 bytes.
+fn crc32c(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(!0, |crc, &byte| {
+        (0..8).fold(crc ^ u32::from(byte), |crc, _| if crc & 1 == 1 { crc >> 1 ^ 0x82f6_3b78 } else { crc >> 1 })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn crc32c_is_castagnoli() {
+        // The check value of the CRC catalogue, and the 32 zero bytes of RFC 3720 B.4.
+        assert_eq!(crc32c(b"123456789"), 0xe306_9283);
+        assert_eq!(crc32c(&[0; 32]), 0x8a91_36aa);
+        assert_eq!(empty_record_batch().len(), 61);
+    }
+
+    fn layout(fields: &str, version: i16) -> Result<Layout, SpecErrorKind> {
+        let text = format!(
+            r#"{{"name":"T","type":"data","validVersions":"0-3","flexibleVersions":"2+","fields":[{fields}]}}"#
+        );
+        let spec = MessageSpec::parse(&text).unwrap_or_else(|error| panic!("{error}"));
+        Layout::new(&Arc::new(spec), ApiVersion(version)).map_err(|error| error.kind)
+    }
+
+    #[test]
+    fn an_array_of_elements_without_bytes_is_refused() {
+        let fields =
+            r#"{"name":"A","type":"[]S","versions":"0+","fields":[{"name":"B","type":"int8","versions":"1+"}]}"#;
+        assert!(matches!(layout(fields, 0), Err(SpecErrorKind::EmptyElement(_))));
+        // A byte of their own, or the tag section of a flexible version, makes them countable.
+        assert!(layout(fields, 1).is_ok() && layout(fields, 2).is_ok());
+    }
+
+    #[test]
+    fn runs_of_fixed_fields_are_one_step() {
+        let fields = r#"{"name":"A","type":"int32","versions":"0+"},{"name":"B","type":"bool","versions":"1+"},
+                        {"name":"C","type":"string","versions":"0+"},{"name":"D","type":"uuid","versions":"0+"}"#;
+        let layout = layout(fields, 1).unwrap_or_else(|kind| panic!("{kind}"));
+        assert!(matches!(
+            layout.root().steps.as_slice(),
+            [Step::Run { count: 2, size: 5, .. }, Step::Field { .. }, Step::Run { first: 2, count: 1, size: 16 }]
+        ));
+        assert_eq!(layout.root().smallest, 5 + 2 + 16);
+    }
+}

@@ -1,0 +1,197 @@
+//! The laws of the codec, called by tests, proptest and fuzz targets alike. Each panics with what broke when it does not
+//! hold.
+
+use crate::error::AnomalyKind;
+use crate::layout::{Element, Fixed, Layout, StructLayout, WireType};
+use crate::tree::{Float64, StructValue, Tree, Value};
+use crate::{decode_into, encode, encode_view, hex};
+
+/// Nodes that a message of `input` bytes may have at most: one for the message, and for each byte the deepest chain of
+/// structs that can start there. Memory is this times the size of a node, doubled where the vector grows.
+pub fn most_nodes(layout: &Layout, input: usize) -> usize {
+    1 + input * (1 + layout.structs().len())
+}
+
+/// Bytes decode without a panic, within the memory bound, and obey the round-trip laws.
+pub fn decode_is_total(layout: &Layout, bytes: &[u8]) {
+    let mut tree = Tree::new();
+    let decoded = decode_into(layout, bytes, 0, &mut tree);
+    assert!(
+        tree.nodes().len() <= most_nodes(layout, bytes.len()),
+        "{layout}: {} nodes for {} bytes",
+        tree.nodes().len(),
+        bytes.len()
+    );
+    assert!(tree.anomalies().len() <= Tree::ANOMALIES_KEPT && tree.anomaly_count() >= tree.anomalies().len());
+    let Ok(end) = decoded else { return };
+    assert!(end <= bytes.len());
+    let view = crate::View::new(layout, bytes, &tree);
+    let value = view.value();
+    // What was read has an encoding, whatever liberties were taken; only tags given twice are merged.
+    let from_tree =
+        encode_view(view).unwrap_or_else(|error| panic!("{layout}: a decoded tree does not encode: {error}"));
+    let from_value =
+        encode(layout, &value).unwrap_or_else(|error| panic!("{layout}: a decoded value does not encode: {error}"));
+    assert_eq!(hex(&from_tree), hex(&from_value), "{layout}: tree and value encode differently");
+    if tree.anomaly_count() == 0 {
+        assert_eq!(hex(&from_tree), hex(bytes), "{layout}: canonical bytes changed in a round trip");
+    }
+    value_round_trips(layout, &value);
+    changes_and_changes_back(layout, value, &from_value);
+}
+
+/// Bytes do not come from a copy of the input: with one field changed others come out, changed back the same again.
+fn changes_and_changes_back(layout: &Layout, mut value: Value, bytes: &[u8]) {
+    if !flip_first_scalar(&mut value) {
+        return;
+    }
+    let changed =
+        encode(layout, &value).unwrap_or_else(|error| panic!("{layout}: a changed value does not encode: {error}"));
+    assert_ne!(hex(&changed), hex(bytes), "{layout}: a changed field does not change the bytes");
+    flip_first_scalar(&mut value);
+    let again = encode(layout, &value).unwrap_or_else(|error| panic!("{layout}: {error}"));
+    assert_eq!(hex(&again), hex(bytes), "{layout}: a field changed and changed back changes the bytes");
+}
+
+/// Flips the lowest bit of the first bool, integer or uuid; false where there is none.
+fn flip_first_scalar(value: &mut Value) -> bool {
+    match value {
+        Value::Bool(value) => *value = !*value,
+        Value::Integer(value) => *value ^= 1,
+        Value::Uuid(uuid) => uuid.iter_mut().take(1).for_each(|byte| *byte ^= 1),
+        Value::Array(elements) => return elements.iter_mut().any(flip_first_scalar),
+        Value::Struct(value) => return value.fields.iter_mut().any(|(_, value)| flip_first_scalar(value)),
+        Value::Null | Value::Float(_) | Value::String(_) | Value::Bytes(_) => return false,
+    }
+    true
+}
+
+/// A value that encodes decodes to itself, without anomalies but those that values can hold: text that is not UTF-8,
+/// long strings, reserved tags.
+pub fn value_round_trips(layout: &Layout, value: &Value) {
+    let Ok(bytes) = encode(layout, value) else { return };
+    let mut tree = Tree::new();
+    let end = decode_into(layout, &bytes, 0, &mut tree)
+        .unwrap_or_else(|error| panic!("{layout}: encoded bytes do not decode: {error}: {}", hex(&bytes)));
+    assert_eq!(end, bytes.len(), "{layout}: encoded bytes are left over: {}", hex(&bytes));
+    for anomaly in tree.anomalies() {
+        use AnomalyKind::{NotUtf8, StringLong, TagReserved};
+        let held = matches!(anomaly.kind, NotUtf8 | StringLong | TagReserved);
+        assert!(held, "{layout}: encoded bytes have an anomaly: {}: {}", anomaly.kind, hex(&bytes));
+    }
+    let view = crate::View::new(layout, &bytes, &tree);
+    assert_eq!(view.value(), *value, "{layout}: a value changed in a round trip: {}", hex(&bytes));
+    let again = encode_view(view).unwrap_or_else(|error| panic!("{layout}: {error}"));
+    assert_eq!(hex(&again), hex(&bytes), "{layout}: encoding a second time gives other bytes");
+}
+
+/// A value of a layout made from choices: each call of `choose(n)` gives a number below `n`. Every value it makes has an
+/// encoding; small and boundary values are frequent.
+pub fn arbitrary_value(layout: &Layout, choose: &mut dyn FnMut(u64) -> u64) -> Value {
+    Chooser { layout, choose }.structure(layout.root())
+}
+
+struct Chooser<'l, 'c> {
+    layout: &'l Layout,
+    choose: &'c mut dyn FnMut(u64) -> u64,
+}
+
+impl Chooser<'_, '_> {
+    fn structure(&mut self, structure: &StructLayout) -> Value {
+        let mut fields = Vec::new();
+        for &number in structure.fields.iter().chain(&structure.tagged) {
+            let field = self.layout.field(number);
+            let default = field.tag.is_some() && (self.choose)(2) == 0;
+            let value = if default { field.default.clone() } else { self.value(field.wire) };
+            fields.push((field.name.clone(), value));
+        }
+        let mut tags = Vec::new();
+        if structure.flexible {
+            let declared = structure.tagged.iter().filter_map(|&number| self.layout.field(number).tag).max();
+            let mut tag = declared.map_or(0, |tag| tag + 1);
+            for _ in 0..(self.choose)(8).saturating_sub(5) {
+                tag += u32::try_from((self.choose)(1 << 20)).unwrap_or(0);
+                let size = (self.choose)(4);
+                tags.push((tag, self.octets(size)));
+                tag += 1;
+            }
+        }
+        Value::Struct(StructValue { fields, tags })
+    }
+
+    fn value(&mut self, wire: WireType) -> Value {
+        if wire.nullable() && (self.choose)(4) == 0 {
+            return Value::Null;
+        }
+        match wire {
+            WireType::Fixed(fixed) => self.fixed(fixed),
+            WireType::String { .. } => Value::String(self.text()),
+            WireType::Bytes { .. } => self.bytes(),
+            WireType::Struct { id, .. } => self.structure(self.layout.structure(id)),
+            WireType::Array { element, .. } => {
+                let count = (self.choose)(4);
+                Value::Array((0..count).map(|_| self.element(element)).collect())
+            }
+        }
+    }
+
+    fn element(&mut self, element: Element) -> Value {
+        match element {
+            Element::Fixed(fixed) => self.fixed(fixed),
+            Element::String => Value::String(self.text()),
+            Element::Bytes => self.bytes(),
+            Element::Struct(id) => self.structure(self.layout.structure(id)),
+        }
+    }
+
+    fn fixed(&mut self, fixed: Fixed) -> Value {
+        let bits = u32::from(fixed.size()) * 8;
+        match fixed {
+            Fixed::Bool => Value::Bool((self.choose)(2) == 1),
+            Fixed::Float64 => Value::Float(Float64((self.choose)(u64::MAX))),
+            Fixed::Uuid => Value::Uuid(std::array::from_fn(|_| self.byte())),
+            Fixed::Uint16 | Fixed::Uint32 => {
+                let greatest = (1_i64 << bits) - 1;
+                let value = [0, 1, greatest, i64::try_from((self.choose)(1 << bits)).unwrap_or(0)];
+                Value::Integer(self.one_of(&value))
+            }
+            _ => {
+                let (least, greatest) = (i64::MIN >> (64 - bits), i64::MAX >> (64 - bits));
+                let any = (self.choose)(u64::MAX).cast_signed() >> (64 - bits);
+                Value::Integer(self.one_of(&[least, -1, 0, 1, greatest, any]))
+            }
+        }
+    }
+
+    fn one_of(&mut self, values: &[i64]) -> i64 {
+        let index = usize::try_from((self.choose)(values.len() as u64)).unwrap_or(0);
+        values.get(index).copied().unwrap_or(0)
+    }
+
+    fn text(&mut self) -> String {
+        // Around where a compact length grows a byte, and mostly short.
+        let length = match (self.choose)(16) {
+            0 => 126 + (self.choose)(4),
+            _ => (self.choose)(12),
+        };
+        (0..length).map(|_| self.character()).collect()
+    }
+
+    fn bytes(&mut self) -> Value {
+        let size = (self.choose)(20);
+        Value::Bytes(self.octets(size))
+    }
+
+    fn byte(&mut self) -> u8 {
+        u8::try_from((self.choose)(256)).unwrap_or(0)
+    }
+
+    fn character(&mut self) -> char {
+        let index = usize::try_from((self.choose)(7)).unwrap_or(0);
+        ['a', 'Z', '.', '\0', 'ä', '漢', '🦀'].get(index).copied().unwrap_or('a')
+    }
+
+    fn octets(&mut self, size: u64) -> Vec<u8> {
+        (0..size).map(|_| self.byte()).collect()
+    }
+}

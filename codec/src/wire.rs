@@ -1,0 +1,205 @@
+//! The primitive types of the protocol guide, read from a slice and written to a buffer: the hot paths.
+
+use crate::error::DecodeErrorKind;
+
+/// Reads primitives from a slice. A failed read leaves the position where the field starts.
+#[derive(Clone, Copy, Debug)]
+pub struct Reader<'a> {
+    bytes: &'a [u8],
+    position: usize,
+}
+
+/// A uvarint as read: its value, and whether it was written as an encoder would.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Uvarint {
+    /// The low 32 bits.
+    pub value: u32,
+    /// In more bytes than it needs: `80 00` is 0.
+    pub not_minimal: bool,
+    /// Bits beyond the 32nd in the 5th byte, which are not in `value`.
+    pub high_bits: bool,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads from the start of `bytes`.
+    pub fn new(bytes: &'a [u8]) -> Reader<'a> {
+        Reader { bytes, position: 0 }
+    }
+
+    /// Reads from `position` on; past the end nothing is left.
+    pub fn at(bytes: &'a [u8], position: usize) -> Reader<'a> {
+        Reader { bytes, position: position.min(bytes.len()) }
+    }
+
+    /// Offset of the next byte.
+    #[inline(always)]
+    pub fn position(&self) -> usize {
+        self.position
+    }
+
+    /// Bytes left.
+    #[inline(always)]
+    pub fn left(&self) -> usize {
+        self.bytes.len() - self.position
+    }
+
+    /// The bytes read from, and a way to narrow them for a tagged field: returns the wider slice.
+    pub(crate) fn narrow(&mut self, end: usize) -> &'a [u8] {
+        let outer = self.bytes;
+        self.bytes = outer.get(..end).unwrap_or(outer);
+        outer
+    }
+
+    /// Back to the wider slice, after the narrow one.
+    pub(crate) fn widen(&mut self, outer: &'a [u8], position: usize) {
+        self.bytes = outer;
+        self.position = position.min(outer.len());
+    }
+
+    /// The next `length` bytes.
+    #[inline(always)]
+    pub fn take(&mut self, length: usize) -> Result<&'a [u8], DecodeErrorKind> {
+        match self.bytes.get(self.position..).and_then(|rest| rest.get(..length)) {
+            Some(taken) => {
+                self.position += length;
+                Ok(taken)
+            }
+            None => Err(DecodeErrorKind::Truncated { needed: length, left: self.left() }),
+        }
+    }
+
+    /// The next `N` bytes.
+    #[inline(always)]
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeErrorKind> {
+        match self.bytes.get(self.position..).and_then(|rest| rest.first_chunk::<N>()) {
+            Some(taken) => {
+                self.position += N;
+                Ok(*taken)
+            }
+            None => Err(DecodeErrorKind::Truncated { needed: N, left: self.left() }),
+        }
+    }
+
+    /// An unsigned varint of up to 5 bytes, low group first. 300 is `ac 02`. A continuation bit on the 5th byte is an
+    /// error; bits beyond the 32nd and needless bytes are reported.
+    #[inline(always)]
+    pub fn uvarint(&mut self) -> Result<Uvarint, DecodeErrorKind> {
+        match self.bytes.get(self.position) {
+            Some(&byte) if byte < 0x80 => {
+                self.position += 1;
+                Ok(Uvarint { value: byte.into(), not_minimal: false, high_bits: false })
+            }
+            _ => self.long_uvarint(),
+        }
+    }
+
+    #[inline(never)]
+    fn long_uvarint(&mut self) -> Result<Uvarint, DecodeErrorKind> {
+        let mut value = 0_u32;
+        for (index, &byte) in self.bytes.get(self.position..).unwrap_or_default().iter().take(5).enumerate() {
+            let group = u32::from(byte & 0x7f);
+            // In the 5th byte the three bits above the 32nd fall off.
+            value |= group << (7 * index);
+            if byte < 0x80 {
+                self.position += index + 1;
+                return Ok(Uvarint {
+                    value,
+                    not_minimal: byte == 0 && index > 0,
+                    high_bits: index == 4 && byte > 0x0f,
+                });
+            }
+        }
+        Err(if self.left() < 5 { DecodeErrorKind::VarintTruncated } else { DecodeErrorKind::VarintTooLong })
+    }
+}
+
+/// Whether all bytes are ASCII, eight at a time.
+#[inline(always)]
+pub fn is_ascii(bytes: &[u8]) -> bool {
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    let (words, tail) = bytes.as_chunks::<8>();
+    let high = words.iter().fold(0, |high, word| high | u64::from_ne_bytes(*word));
+    if tail.is_empty() {
+        return high & HIGH == 0;
+    }
+    let tail = match bytes.last_chunk::<8>() {
+        // The last eight bytes overlap the words before: cheaper than byte by byte.
+        Some(last) => u64::from_ne_bytes(*last),
+        None => tail.iter().fold(0, |high, &byte| high | u64::from(byte)),
+    };
+    (high | tail) & HIGH == 0
+}
+
+/// Whether the bytes are UTF-8: ASCII first, since nearly all Kafka text is.
+#[inline(always)]
+pub fn is_utf8(bytes: &[u8]) -> bool {
+    is_ascii(bytes) || is_utf8_slow(bytes)
+}
+
+#[inline(never)]
+fn is_utf8_slow(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).is_ok()
+}
+
+/// Writes an unsigned varint in as few bytes as it takes.
+#[inline(always)]
+pub fn write_uvarint(out: &mut Vec<u8>, mut value: u32) {
+    while value >= 0x80 {
+        // The low 7 bits and the continuation bit.
+        out.push((value & 0x7f) as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push((value & 0x7f) as u8);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(bytes: &[u8]) -> Result<(u32, bool, bool), DecodeErrorKind> {
+        Reader::new(bytes).uvarint().map(|uvarint| (uvarint.value, uvarint.not_minimal, uvarint.high_bits))
+    }
+
+    #[test]
+    fn uvarints_are_read_as_the_guide_says() {
+        assert_eq!(read(&[0]), Ok((0, false, false)));
+        assert_eq!(read(&[0x7f]), Ok((127, false, false)));
+        assert_eq!(read(&[0x80, 1]), Ok((128, false, false)));
+        assert_eq!(read(&[0xac, 2]), Ok((300, false, false)));
+        assert_eq!(read(&[0xff, 0xff, 0xff, 0xff, 0x0f]), Ok((u32::MAX, false, false)));
+    }
+
+    #[test]
+    fn odd_uvarints_are_reported() {
+        assert_eq!(read(&[0x80, 0]), Ok((0, true, false)));
+        assert_eq!(read(&[0x80, 0x80, 0x80, 0x80, 0]), Ok((0, true, false)));
+        assert_eq!(read(&[0xff, 0xff, 0xff, 0xff, 0x7f]), Ok((u32::MAX, false, true)));
+        assert_eq!(read(&[0x80, 0x80, 0x80, 0x80, 0x10]), Ok((0, false, true)));
+        assert_eq!(read(&[0x80, 0x80, 0x80, 0x80, 0x80, 0]), Err(DecodeErrorKind::VarintTooLong));
+        assert_eq!(read(&[0x80, 0x80]), Err(DecodeErrorKind::VarintTruncated));
+        assert_eq!(read(&[]), Err(DecodeErrorKind::VarintTruncated));
+    }
+
+    #[test]
+    fn a_written_uvarint_is_read_back_and_minimal() {
+        for value in (0..32).flat_map(|bit| [1_u32 << bit, (1 << bit) - 1, u32::MAX >> bit]) {
+            let mut out = Vec::new();
+            write_uvarint(&mut out, value);
+            assert_eq!(read(&out), Ok((value, false, false)));
+            assert_eq!(out.len(), (32 - (value | 1).leading_zeros()).div_ceil(7) as usize);
+        }
+    }
+
+    #[test]
+    fn ascii_is_found_at_every_length_and_place() {
+        for length in 0..40 {
+            let mut text = vec![b'a'; length];
+            assert!(is_ascii(&text));
+            for place in 0..length {
+                text[place] = 0x80;
+                assert!(!is_ascii(&text), "{length} {place}");
+                text[place] = b'a';
+            }
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! The laws over every bundled definition and a definition that has every wire type.
+#![allow(clippy::indexing_slicing, reason = "a test may panic")]
+
+use codec::{
+    AbsentFields, AnomalyKind, ApiVersion, DecodeErrorKind, EncodeErrorKind, Layout, MessageSpec, Protocol, Tree,
+    Value, decode, decode_into, encode, hex, parse_hex, properties,
+};
+use proptest::prelude::*;
+use std::sync::{Arc, LazyLock};
+
+/// Everything a definition can say: tagged structs with defaults of their own, nullable structs in both forms (KIP-893),
+/// common structs in common structs, a field that is never compact, nullable versions wider than versions.
+const EVERYTHING: &str = r#"{
+  "name": "Everything", "type": "data", "validVersions": "0-2", "flexibleVersions": "1+",
+  "commonStructs": [
+    { "name": "Inner", "versions": "0+", "fields": [{ "name": "Port", "type": "uint16", "versions": "0+", "default": "9092" }] },
+    { "name": "Outer", "versions": "0+", "fields": [
+      { "name": "In", "type": "Inner", "versions": "0+" },
+      { "name": "Names", "type": "[]string", "versions": "0+", "nullableVersions": "0+" },
+      { "name": "Note", "type": "string", "versions": "1+", "taggedVersions": "1+", "tag": 3, "default": "none" }
+    ]}
+  ],
+  "fields": [
+    { "name": "Flag", "type": "bool", "versions": "0+", "default": "true" },
+    { "name": "Small", "type": "int8", "versions": "0+" },
+    { "name": "Medium", "type": "uint32", "versions": "0+" },
+    { "name": "Large", "type": "int64", "versions": "0+" },
+    { "name": "Real", "type": "float64", "versions": "0+" },
+    { "name": "Id", "type": "uuid", "versions": "0+" },
+    { "name": "Plain", "type": "string", "versions": "0+", "nullableVersions": "0+", "flexibleVersions": "none" },
+    { "name": "Blob", "type": "bytes", "versions": "0+" },
+    { "name": "Batch", "type": "records", "versions": "0+", "nullableVersions": "0+" },
+    { "name": "Maybe", "type": "Outer", "versions": "0+", "nullableVersions": "0+" },
+    { "name": "Outers", "type": "[]Outer", "versions": "0+" },
+    { "name": "Flags", "type": "[]bool", "versions": "0+" },
+    { "name": "Numbers", "type": "[]int32", "versions": "0+", "nullableVersions": "0+" },
+    { "name": "Blobs", "type": "[]bytes", "versions": "0+" },
+    { "name": "Late", "type": "int16", "versions": "2+", "nullableVersions": "none", "default": "-1", "ignorable": true },
+    { "name": "Strict", "type": "int16", "versions": "2+" },
+    { "name": "TaggedMaybe", "type": "Inner", "versions": "1+", "nullableVersions": "1+", "taggedVersions": "1+", "tag": 0, "default": "null" },
+    { "name": "Tagged", "type": "Inner", "versions": "1+", "taggedVersions": "1+", "tag": 1 },
+    { "name": "TaggedText", "type": "string", "versions": "1+", "nullableVersions": "1+", "taggedVersions": "1+", "tag": 2, "default": "null" }
+  ]
+}"#;
+
+fn everything(version: i16) -> Layout {
+    let spec = MessageSpec::parse(EVERYTHING).unwrap_or_else(|error| panic!("{error}"));
+    Layout::new(&Arc::new(spec), ApiVersion(version)).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Every bundled message at every version, and `Everything`.
+static LAYOUTS: LazyLock<Vec<Arc<Layout>>> = LazyLock::new(|| {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../schemas");
+    let mut texts: Vec<(String, String)> = std::fs::read_dir(folder)
+        .unwrap_or_else(|error| panic!("{folder}: {error}"))
+        .map(|entry| entry.unwrap_or_else(|error| panic!("{error}")).path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+        .map(|path| {
+            (path.display().to_string(), std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{error}")))
+        })
+        .collect();
+    texts.sort();
+    let protocol = Protocol::parse(texts.iter().map(|(file, text)| (file.as_str(), text.as_str())))
+        .unwrap_or_else(|error| panic!("{error}"));
+    let versions = |spec: &Arc<MessageSpec>| {
+        spec.valid_versions.iter().map(|version| (spec.name.clone(), version)).collect::<Vec<_>>()
+    };
+    let mut layouts: Vec<Arc<Layout>> = protocol
+        .messages()
+        .flat_map(versions)
+        .map(|(name, version)| protocol.layout(&name, version).unwrap_or_else(|error| panic!("{error}")))
+        .collect();
+    layouts.extend((0..3).map(|version| Arc::new(everything(version))));
+    layouts
+});
+
+#[test]
+fn smallest_and_default_instances_round_trip_in_every_layout() {
+    assert!(LAYOUTS.len() > 80, "the bundled definitions are there");
+    for layout in LAYOUTS.iter() {
+        properties::value_round_trips(layout, &layout.smallest_instance());
+        properties::value_round_trips(layout, &layout.default_value());
+        let bytes = encode(layout, &layout.smallest_instance()).unwrap_or_else(|error| panic!("{layout}: {error}"));
+        properties::decode_is_total(layout, &bytes);
+        for length in 0..bytes.len() {
+            let cut = bytes.get(..length).unwrap_or_default();
+            assert!(decode(layout, cut).is_err(), "{layout}: cut after {length} of {} bytes and taken", bytes.len());
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn any_bytes_obey_the_laws(index: prop::sample::Index, bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        properties::decode_is_total(index.get::<Arc<Layout>>(&LAYOUTS), &bytes);
+    }
+
+    #[test]
+    fn nearly_right_bytes_obey_the_laws(index: prop::sample::Index, seed: u64, at: prop::sample::Index, byte: u8) {
+        let layout = index.get(LAYOUTS.as_slice());
+        let value = properties::arbitrary_value(layout, &mut choices(seed));
+        let mut bytes = encode(layout, &value).map_err(|error| TestCaseError::fail(error.to_string()))?;
+        if !bytes.is_empty() {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        properties::decode_is_total(layout, &bytes);
+    }
+
+    #[test]
+    fn any_value_round_trips_through_bytes_and_json(index: prop::sample::Index, seed: u64) {
+        let layout = index.get(LAYOUTS.as_slice());
+        let value = properties::arbitrary_value(layout, &mut choices(seed));
+        prop_assert!(encode(layout, &value).is_ok());
+        properties::value_round_trips(layout, &value);
+        if !has_nan(&value) {
+            let again = Value::from_json(layout, &value.to_json(), AbsentFields::Keep);
+            prop_assert_eq!(again, Ok(value));
+        }
+    }
+}
+
+/// Numbers from a seed, by splitmix64.
+fn choices(mut state: u64) -> impl FnMut(u64) -> u64 {
+    move |below| {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = state;
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ mixed >> 31) % below.max(1)
+    }
+}
+
+fn has_nan(value: &Value) -> bool {
+    match value {
+        Value::Float(bits) => f64::from(*bits).is_nan(),
+        Value::Array(elements) => elements.iter().any(has_nan),
+        Value::Struct(value) => value.fields.iter().any(|(_, value)| has_nan(value)),
+        _ => false,
+    }
+}
+
+fn bundled(message: &str, version: i16) -> Arc<Layout> {
+    let wanted = |layout: &&Arc<Layout>| &*layout.spec().name == message && layout.version() == ApiVersion(version);
+    LAYOUTS.iter().find(wanted).cloned().unwrap_or_else(|| panic!("{message} v{version} is bundled"))
+}
+
+/// What decoding gives: the anomalies of bytes that are taken, or path, offset and kind of the error.
+fn outcome(layout: &Layout, bytes: &str) -> Result<Vec<AnomalyKind>, (String, usize, DecodeErrorKind)> {
+    let bytes = parse_hex(bytes).unwrap_or_else(|error| panic!("{error}"));
+    properties::decode_is_total(layout, &bytes);
+    match decode(layout, &bytes) {
+        Ok(decoded) => Ok(decoded.tree.anomalies().iter().map(|anomaly| anomaly.kind).collect()),
+        Err(error) => Err((error.path, error.offset, error.kind)),
+    }
+}
+
+#[test]
+fn every_liberty_is_recorded() {
+    // AlterConfigsRequest v2: Resources [{2, "t", [{"k", "v"}]}], ValidateOnly.
+    let layout = bundled("AlterConfigsRequest", 2);
+    let check =
+        |bytes: &str, anomalies: &[AnomalyKind]| assert_eq!(outcome(&layout, bytes), Ok(anomalies.to_vec()), "{bytes}");
+    use AnomalyKind::*;
+    check("02 02 0274 02 026b 0276 00 00 00 00", &[]);
+    check("02 02 0274 02 026b 0276 00 00 02 00", &[BoolNotZeroOrOne]);
+    check("8200 02 0274 02 026b 0276 00 00 00 00", &[VarintNotMinimal]);
+    check("8280808070 02 0274 02 026b 0276 00 00 00 00", &[VarintHighBits]);
+    check("02 02 0274 02 026b 02ff 00 00 00 00", &[NotUtf8]);
+    check("02 02 0274 02 026b 0276 00 00 00 02 090161 0900", &[TagRepeated]);
+    check("02 02 0274 02 026b 0276 00 00 00 02 090161 0800", &[TagsUnordered]);
+    check("02 02 0274 02 026b 0276 00 00 00 01 ffffffff07 00", &[TagReserved]);
+    check("02 02 0274 02 026b 0276 00 00 00 01 feffffff07 00", &[]);
+    check("02 02 0274 02 026b 0276 00 00 00 8000", &[VarintNotMinimal]);
+    check("02 02 0274 02 026b 0276 00 00 00 00 00", &[LeftOver]);
+    let long = format!("02 02 0274 02 026b 818002 {} 00 00 00 00", "61".repeat(32_768));
+    check(&long, &[StringLong]);
+    // DescribeConfigsRequest v1: a null array of keys is -1, and anything below it says the same.
+    let layout = bundled("DescribeConfigsRequest", 1);
+    assert_eq!(outcome(&layout, "00000001 02 000174 fffffffe 00"), Ok(vec![LengthBelowNull]));
+    // ApiVersionsResponse v3: tag 1 is an int64 with default -1; tag 3 is a bool.
+    let layout = bundled("ApiVersionsResponse", 3);
+    assert_eq!(outcome(&layout, "0000 01 00000000 01 0108ffffffffffffffff"), Ok(vec![TagWithDefault]));
+    assert_eq!(outcome(&layout, "0000 01 00000000 01 03020100"), Ok(vec![TagSizeMismatch]));
+    // A nullable struct's marker is present unless it is -1.
+    let layout = everything(0);
+    let bytes = encode(&layout, &layout.smallest_instance()).unwrap_or_else(|error| panic!("{error}"));
+    let marker = decode(&layout, &bytes)
+        .unwrap_or_else(|error| panic!("{error}"))
+        .view()
+        .get("Maybe")
+        .map(|node| node.node().start);
+    let mut odd = bytes;
+    odd[marker.unwrap_or_else(|| panic!("Maybe is there")) as usize] = 7;
+    assert_eq!(outcome(&layout, &hex(&odd)), Ok(vec![StructMarker]));
+}
+
+#[test]
+fn errors_name_the_field_the_offset_and_the_claim() {
+    use DecodeErrorKind::*;
+    let layout = bundled("AlterConfigsRequest", 2);
+    let check = |bytes: &str, path: &str, offset: usize, kind: DecodeErrorKind| {
+        assert_eq!(outcome(&layout, bytes), Err((path.to_owned(), offset, kind)), "{bytes}");
+    };
+    check("", "Resources", 0, VarintTruncated);
+    check("00", "Resources", 0, NullNotAllowed);
+    check("05 02 0274", "Resources", 0, CountExceedsInput { claimed: 4, left: 3 });
+    check("ffffffff0f", "Resources", 0, CountExceedsInput { claimed: 0xffff_fffe, left: 0 });
+    check("ffffffffff00", "Resources", 0, VarintTooLong);
+    check(
+        "02 02 0274 03 026b 0276 00 01 2a",
+        "Resources[0].Configs[1].Value",
+        11,
+        LengthExceedsInput { claimed: 41, left: 0 },
+    );
+    check("02 02 0274 02 00 0276 00 00 00 00", "Resources[0].Configs[0].Name", 5, NullNotAllowed);
+    check("02 02 0274 02 026b 0276 00 00", "ValidateOnly", 11, Truncated { needed: 1, left: 0 });
+    check("02 02 0274 02 026b 0276 00 00 00", "", 12, TagSectionMissing);
+    check("02 02 0274 02 026b 0276 00 00 00 05", "", 12, CountExceedsInput { claimed: 5, left: 0 });
+    check("02 02 0274 02 026b 0276 00 00 00 01 0905 00", "", 13, TagExceedsInput { tag: 9, claimed: 5, left: 1 });
+    let layout = bundled("DescribeConfigsRequest", 1);
+    let kind = outcome(&layout, "00000001 02 fffe 00000000 00");
+    assert_eq!(kind, Err(("Resources[0].ResourceName".to_owned(), 5, NegativeLength(-2))));
+    let text = decode(&layout, &[0, 0, 0, 1, 2, 0, 40, 1, 2, 3, 4]).map(|_| ()).map_err(|error| error.to_string());
+    assert_eq!(text, Err("Resources[0].ResourceName at 0x5: claims 40 bytes, 4 left".to_owned()));
+}
+
+#[test]
+fn values_without_an_encoding_are_refused() {
+    let refused = |message: &str, version: i16, json: &str| {
+        let layout = bundled(message, version);
+        let json = serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}"));
+        let encoded = Value::from_json(&layout, &json, AbsentFields::Keep).and_then(|value| encode(&layout, &value));
+        encoded.map(|bytes| hex(&bytes)).map_err(|error| (error.path, error.kind))
+    };
+    let resource = |name: &str| format!(r#"{{"Resources":[{{"ResourceType":2,"ResourceName":{name}}}]}}"#);
+    let at = |path: &str, kind| Err((path.to_owned(), kind));
+    use EncodeErrorKind::*;
+    assert_eq!(
+        refused("DescribeConfigsRequest", 4, &resource("null")),
+        at("Resources[0].ResourceName", NullNotAllowed)
+    );
+    assert_eq!(refused("DescribeConfigsRequest", 4, r#"{"Resources":null}"#), at("Resources", NullNotAllowed));
+    let long = resource(&format!("\"{}\"", "a".repeat(32_768)));
+    assert_eq!(refused("DescribeConfigsRequest", 1, &long), at("Resources[0].ResourceName", StringTooLong(32_768)));
+    assert!(refused("DescribeConfigsRequest", 4, &long).is_ok());
+    let synonyms = r#"{"Resources":[],"IncludeSynonyms":true}"#;
+    assert_eq!(refused("DescribeConfigsRequest", 0, synonyms), at("", FieldNotInVersion("IncludeSynonyms".to_owned())));
+    assert_eq!(
+        refused("DescribeConfigsRequest", 0, r#"{"Resources":[],"IncludeSynonyms":false}"#),
+        Ok("00000000".to_owned())
+    );
+    assert_eq!(refused("DescribeConfigsRequest", 0, r#"{"Nope":1}"#), at("", UnknownField("Nope".to_owned())));
+    assert_eq!(
+        refused("AlterConfigsResponse", 0, r#"{"ThrottleTimeMs":2147483648}"#),
+        at("ThrottleTimeMs", OutOfRange("int32"))
+    );
+    assert_eq!(refused("AlterConfigsResponse", 0, r#"{"ThrottleTimeMs":"x"}"#), at("ThrottleTimeMs", Type("int32")));
+    assert_eq!(refused("ApiVersionsResponse", 3, r#"{"_tags":[{"tag":1,"hex":""}]}"#), at("", Tag(1)));
+    assert_eq!(
+        refused("ApiVersionsResponse", 3, r#"{"_tags":[{"tag":9,"hex":""},{"tag":9,"hex":""}]}"#),
+        at("", Tag(9))
+    );
+    assert_eq!(
+        refused("ApiVersionsResponse", 0, r#"{"_tags":[{"tag":9,"hex":""}]}"#),
+        at("", FieldNotInVersion("_tags".to_owned()))
+    );
+}
+
+#[test]
+fn tags_are_written_in_ascending_order_and_defaults_left_out() {
+    let layout = bundled("ApiVersionsResponse", 3);
+    let json = serde_json::json!({ "FinalizedFeaturesEpoch": 1, "ZkMigrationReady": true, "_tags": [{ "tag": 9, "hex": "ff" }, { "tag": 4, "hex": "" }] });
+    let value = Value::from_json(&layout, &json, AbsentFields::Keep).unwrap_or_else(|error| panic!("{error}"));
+    // ErrorCode, no keys, ThrottleTimeMs; four tags: 1 of 8 bytes, 3 of 1, 4 of none, 9 of 1.
+    let bytes = encode(&layout, &value).map(|bytes| hex(&bytes));
+    assert_eq!(bytes, Ok(format!("0000 01 00000000 04 0108{}01 030101 0400 0901ff", "00".repeat(7)).replace(' ', "")));
+}
+
+#[test]
+fn nullable_structs_have_two_forms() {
+    // KIP-893: an int8 marker in place, a uvarint inside a tagged field's payload.
+    let text = r#"{"name":"T","type":"data","validVersions":"0","flexibleVersions":"0+","fields":[
+        {"name":"A","type":"S","versions":"0+","nullableVersions":"0+","fields":[{"name":"Port","type":"uint16","versions":"0+"}]},
+        {"name":"B","type":"S","versions":"0+","nullableVersions":"0+","taggedVersions":"0+","tag":0,"default":"null"},
+        {"name":"C","type":"S","versions":"0+","nullableVersions":"0+","taggedVersions":"0+","tag":1}]}"#;
+    let spec = MessageSpec::parse(text).unwrap_or_else(|error| panic!("{error}"));
+    let layout = Layout::new(&Arc::new(spec), ApiVersion(0)).unwrap_or_else(|error| panic!("{error}"));
+    let check = |json: serde_json::Value, bytes: &str| {
+        let value = Value::from_json(&layout, &json, AbsentFields::Keep).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(encode(&layout, &value).map(|bytes| hex(&bytes)), Ok(bytes.replace(' ', "")));
+        assert_eq!(outcome(&layout, bytes), Ok(vec![]), "{bytes}");
+    };
+    check(serde_json::json!({ "A": null }), "ff 00");
+    check(serde_json::json!({ "A": { "Port": 258 } }), "01 0102 00 00");
+    // A tagged field is written when it differs from its default: null for B, the struct of defaults for C.
+    check(serde_json::json!({ "A": null, "B": { "Port": 258 }, "C": null }), "ff 02 00 04 01 0102 00 01 01 00");
+    check(serde_json::json!({ "A": null, "B": null, "C": { "Port": 0 } }), "ff 00");
+}
+
+#[test]
+fn a_reused_tree_gives_the_same_as_a_new_one() {
+    let mut tree = Tree::new();
+    for layout in LAYOUTS.iter() {
+        for value in [layout.smallest_instance(), layout.default_value()] {
+            let bytes = encode(layout, &value).unwrap_or_else(|error| panic!("{error}"));
+            let end = decode_into(layout, &bytes, 0, &mut tree).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!((end, codec::View::new(layout, &bytes, &tree).value()), (bytes.len(), value));
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! `results.jsonl`: what a run found, a JSON object a line. Every report is a function of these rows and of the cases.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+/// One line of `results.jsonl`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+#[allow(clippy::large_enum_variant, reason = "rows are made one at a time and outcomes are nearly all of them")]
+pub enum Row {
+    /// The first line: what was run.
+    Run(Run),
+    /// One judged implementation.
+    Peer(Peer),
+    /// One case at one version against one peer.
+    Outcome(Outcome),
+}
+
+/// What was run, so that two files can be compared.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// Version of this suite.
+    pub suite: String,
+    /// SHA-256 over every case and definition, in hex: results of different hashes are not comparable.
+    pub cases_sha256: String,
+    /// Seed of correlation ids, scratch names and generated requests.
+    pub seed: u64,
+    /// The lowest level that gives `fail`.
+    pub level: Level,
+    /// True when the run was interrupted: what is missing was not judged.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub partial: bool,
+}
+
+/// One judged implementation, `name@version`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Peer {
+    /// `name@version`, `reference` for our own codec.
+    pub peer: String,
+    /// What it was judged as.
+    pub role: Role,
+    /// The language it is written in, lower case.
+    pub language: String,
+    /// Whether it ran.
+    pub status: Status,
+    /// Why it did not run, one sentence that says what to do.
+    pub why: Option<String>,
+    /// True when it was reached through internals of a library that its users cannot call.
+    #[serde(default)]
+    pub internal: bool,
+}
+
+/// Whether a peer ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// It was judged.
+    Ran,
+    /// It was not; `Peer::why` says why.
+    NotRun,
+}
+
+/// What an implementation is judged as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// A library that turns bytes into values and back.
+    Codec,
+    /// A server on a port.
+    Broker,
+    /// An admin client.
+    Client,
+}
+
+/// How binding a case is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// A correct peer can be harmed or misled otherwise.
+    Must,
+    /// The definition's letter; liberal readers harm nobody.
+    Should,
+    /// What named Apache Kafka releases do.
+    Observed,
+}
+
+/// What a peer was asked to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Op {
+    /// Bytes to value.
+    Decode,
+    /// Value to bytes.
+    Encode,
+    /// Bytes to bytes inside the library.
+    Recode,
+    /// A scripted conversation with a broker.
+    Exchange,
+    /// A scripted conversation with a client.
+    Drive,
+}
+
+/// The judgement of one case at one version against one peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// As required.
+    Pass,
+    /// Against a `must`.
+    Fail,
+    /// Against a `should`, or unlike the named Apache Kafka releases.
+    Differs,
+    /// An allowed liberty; `detail` says which.
+    Variant,
+    /// By the peer's own declaration.
+    Unsupported,
+    /// `detail` says why.
+    NotRun,
+    /// A `fail` that is listed with its proof; still red on the page.
+    Known,
+    /// A listed deviation that did not show.
+    UnexpectedPass,
+    /// Judged differently on repetition.
+    Flaky,
+    /// Our own fault.
+    HarnessError,
+}
+
+/// What kind of fault a `fail`, `differs` or `known` is, worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Class {
+    /// The process died.
+    Crash,
+    /// No answer within the deadline.
+    Hang,
+    /// It went over its memory cap.
+    Memory,
+    /// A panic or unchecked exception that the library's user must catch.
+    Panic,
+    /// Another value than the bytes hold, silently.
+    WrongValue,
+    /// Values read from bytes that are not there.
+    InventedValue,
+    /// Other bytes than the value has.
+    WrongBytes,
+    /// An error reported as success.
+    ErrorHidden,
+    /// Nothing came back where an answer is due.
+    NoAnswer,
+    /// The connection was closed where an answer is due.
+    Closed,
+    /// An answer, but not this one.
+    WrongAnswer,
+    /// Part of the value was dropped.
+    Lossy,
+    /// Refused what must be taken.
+    TooStrict,
+    /// Took what must be refused.
+    TooLenient,
+}
+
+impl Class {
+    /// Severity 1 (worst) to 4, the one table for it.
+    pub fn severity(self) -> u8 {
+        match self {
+            Class::Crash | Class::Hang | Class::Memory => 1,
+            Class::Panic | Class::WrongValue | Class::InventedValue | Class::WrongBytes | Class::ErrorHidden => 2,
+            Class::NoAnswer | Class::Closed | Class::WrongAnswer | Class::Lossy => 3,
+            Class::TooStrict | Class::TooLenient => 4,
+        }
+    }
+}
+
+/// Where in the message a deviation is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct At {
+    /// Field path, `Results[0].Configs[2].Value`.
+    pub path: String,
+    /// Offset into `sent` (or `want` when nothing was sent), in bytes.
+    pub offset: Option<u64>,
+    /// Length in bytes.
+    pub length: Option<u64>,
+}
+
+/// One case at one version against one peer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// `name@version`.
+    pub peer: String,
+    /// What the peer was judged as.
+    pub role: Role,
+    /// The message the case is about; for an exchange the request under test.
+    pub message: String,
+    /// The API it belongs to, `DescribeConfigs`; a header's own name for headers.
+    pub api: String,
+    /// The API version.
+    pub version: i16,
+    /// Case id, `codec/describe-configs-response/v4/null-documentation`.
+    pub case: String,
+    /// What the peer was asked to do.
+    pub op: Op,
+    /// How binding the case is.
+    pub level: Level,
+    /// The judgement.
+    pub verdict: Verdict,
+    /// What kind of fault, for `fail`, `differs` and `known`.
+    pub class: Option<Class>,
+    /// `Class::severity`.
+    pub severity: Option<u8>,
+    /// Where the deviation is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<At>,
+    /// What was sent to the peer, in hex.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent: Option<String>,
+    /// What was due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub want: Option<Json>,
+    /// What came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub got: Option<Json>,
+    /// One sentence for a person; holds no port, process id, path or time of day.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// How long the peer took, in milliseconds: the only field in which two runs of one commit differ.
+    pub elapsed_ms: u64,
+}
+
+/// A whole `results.jsonl`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Results {
+    /// The first line.
+    pub run: Run,
+    /// The judged implementations, by name and role.
+    pub peers: Vec<Peer>,
+    /// The outcomes, in the order of `Results::sort`.
+    pub outcomes: Vec<Outcome>,
+}
+
+impl Results {
+    /// Brings rows into the one order that files have: peers by role and name, outcomes by role, peer, case, version, op.
+    pub fn sort(&mut self) {
+        self.peers.sort_by(|a, b| (a.role, &a.peer).cmp(&(b.role, &b.peer)));
+        self.outcomes.sort_by(|a, b| {
+            (a.role, &a.peer, &a.case, a.version, a.op).cmp(&(b.role, &b.peer, &b.case, b.version, b.op))
+        });
+    }
+
+    /// The text of `results.jsonl`, in the present order of the rows.
+    pub fn to_jsonl(&self) -> String {
+        let rows = std::iter::once(Row::Run(self.run.clone()))
+            .chain(self.peers.iter().cloned().map(Row::Peer))
+            .chain(self.outcomes.iter().cloned().map(Row::Outcome));
+        rows.map(|row| serde_json::to_string(&row).expect("rows are plain data") + "\n").collect()
+    }
+
+    /// Reads `results.jsonl`. Errors name the line.
+    pub fn from_jsonl(text: &str) -> Result<Results, String> {
+        let mut run = None;
+        let (mut peers, mut outcomes) = (Vec::new(), Vec::new());
+        for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+            match serde_json::from_str(line).map_err(|error| format!("line {}: {error}", number + 1))? {
+                Row::Run(row) => run = Some(row),
+                Row::Peer(row) => peers.push(row),
+                Row::Outcome(row) => outcomes.push(row),
+            }
+        }
+        let run = run.ok_or("no line of type \"run\": is this a results.jsonl?")?;
+        Ok(Results { run, peers, outcomes })
+    }
+}
+
+/// What a report tells of a case beside its outcomes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CaseInfo {
+    /// One sentence: what a correct implementation does.
+    pub requires: String,
+    /// Definition fields, KIPs, guide sections, public reports.
+    pub cite: Vec<String>,
+}

@@ -4,7 +4,7 @@
 use crate::error::AnomalyKind;
 use crate::layout::{Element, Fixed, Layout, StructLayout, WireType};
 use crate::tree::{Float64, StructValue, Tree, Value};
-use crate::{decode_into, encode, encode_view, hex};
+use crate::{ApiKey, ApiVersion, MessageKind, Protocol, decode_into, encode, encode_view, hex};
 
 /// Nodes that a message of `input` bytes may have at most: one for the message, and for each byte the deepest chain of
 /// structs that can start there. Memory is this times the size of a node, doubled where the vector grows.
@@ -64,6 +64,27 @@ fn flip_first_scalar(value: &mut Value) -> bool {
         Value::Null | Value::Float(_) | Value::String(_) | Value::Bytes(_) => return false,
     }
     true
+}
+
+/// The input of the `decode` fuzz target: kind (0 request, 1 response, 2 request header, 3 response header), API key
+/// as int16, version, then the message; what names no message is tried with one that exists.
+pub fn decode_any_is_total(protocol: &Protocol, input: &[u8]) {
+    let [kind, high, low, version, bytes @ ..] = input else { return };
+    let key = ApiKey(i16::from_be_bytes([*high, *low]));
+    let spec = match kind % 4 {
+        0 => protocol.api_by_key(key, MessageKind::Request),
+        1 => protocol.api_by_key(key, MessageKind::Response),
+        2 => protocol.message("RequestHeader"),
+        _ => protocol.message("ResponseHeader"),
+    };
+    let some = || protocol.messages().nth(usize::from(*low) % protocol.messages().count().max(1));
+    let Some(spec) = spec.or_else(some) else { return };
+    let versions: Vec<ApiVersion> = spec.valid_versions.iter().collect();
+    let Some(version) = versions.get(usize::from(*version) % versions.len().max(1)) else { return };
+    match protocol.layout(&spec.name, *version) {
+        Ok(layout) => decode_is_total(&layout, bytes),
+        Err(error) => panic!("a bundled definition does not lower: {error}"),
+    }
 }
 
 /// A value that encodes decodes to itself, without anomalies but those that values can hold: text that is not UTF-8,

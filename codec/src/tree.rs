@@ -48,6 +48,11 @@ impl Node {
     pub const NO_FIELD: u16 = u16::MAX;
     /// In place of `next` while the subtree is being read; what stays open is where decoding failed.
     pub(crate) const OPEN: u32 = u32::MAX;
+
+    /// Whether decoding failed inside it: its end is not known, and fields or elements may be missing.
+    pub fn is_open(&self) -> bool {
+        self.next == Self::OPEN
+    }
 }
 
 /// The nodes and anomalies of one decoded message. It holds offsets only, so that it is reused without allocation.
@@ -448,14 +453,17 @@ impl<'a> NodeRef<'a> {
                 let start = self.node.start + offset(self.prefix_size());
                 Elements { array: *self, next: start, fixed: Some(fixed) }
             }
-            (NodeKind::Array, _) => Elements { array: *self, next: self.index + 1, fixed: None },
+            (NodeKind::Array, _) => self.child_nodes(),
             _ => Elements { array: *self, next: u32::MAX, fixed: None },
         }
     }
 
     /// The nodes directly below it, as a walk that can be kept.
     pub(crate) fn child_nodes(&self) -> Elements<'a> {
-        Elements { array: *self, next: self.index + 1, fixed: None }
+        let mut array = *self;
+        // A node that decoding failed inside ends with the last node there is.
+        array.node.next = array.node.next.min(offset(array.view.tree.nodes.len()));
+        Elements { array, next: self.index + 1, fixed: None }
     }
 
     /// How many elements an array holds; `None` for null and for what is no array.
@@ -958,6 +966,23 @@ fn base64_digit(digit: u8) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_tree_that_decoding_failed_in_is_read_as_far_as_it_goes() {
+        let text = r#"{"name":"T","type":"data","validVersions":"0","fields":[
+            {"name":"A","type":"[]string","versions":"0+"}]}"#;
+        let spec = crate::MessageSpec::parse(text).unwrap_or_else(|error| panic!("{error}"));
+        let layout = Layout::new(&Arc::new(spec), crate::ApiVersion(0)).unwrap_or_else(|error| panic!("{error}"));
+        // Two elements are due; the second claims three bytes of two.
+        let bytes = [0, 0, 0, 2, 0, 1, b'x', 0, 3, b'y', b'z'];
+        let mut tree = Tree::new();
+        assert!(crate::decode_into(&layout, &bytes, 0, &mut tree).is_err());
+        let view = View::new(&layout, &bytes, &tree);
+        let array = view.get("A").unwrap_or_else(|| panic!("A is there"));
+        assert!(view.root().node().is_open() && array.node().is_open());
+        assert_eq!(array.elements().map(|element| element.text()).collect::<Vec<_>>(), [Some("x")]);
+        assert!(view.get("A[1]").is_none());
+    }
 
     #[test]
     fn uuids_are_read_in_both_spellings() {

@@ -1,0 +1,572 @@
+//! A peer as a process of its own: its manifest, how it is built and started, and the JSON lines it speaks. Whatever a
+//! peer does, die, hang, flood, or eat memory, is an [`Answer`], never our failure.
+
+use crate::process::Guarded;
+use crate::results::{Class, Role};
+use anyhow::{Context as _, bail};
+use codec::VersionRange;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// The manifests compiled in.
+const MANIFESTS: &[&str] = &[
+    include_str!("../../adapters/apache-kafka/adapter.toml"),
+    include_str!("../../adapters/kafka-clients/adapter.toml"),
+    include_str!("../../adapters/kafka-protocol/adapter.toml"),
+    include_str!("../../adapters/kmsg/adapter.toml"),
+    include_str!("../../adapters/librdkafka/adapter.toml"),
+    include_str!("../../adapters/rust-rdkafka/adapter.toml"),
+];
+
+/// Time a build may take: librdkafka is a minute, jars on a slow line are more.
+const BUILD_DEADLINE: Duration = Duration::from_secs(1800);
+/// Time from start to handshake: a JVM on a busy machine.
+const START_DEADLINE: Duration = Duration::from_secs(60);
+/// A longer line from a peer is a flood.
+const LINE_LIMIT: u64 = 64 << 20;
+/// Resident memory a peer may take: 1 GiB.
+const MEMORY_LIMIT: u64 = 1 << 30;
+/// How much of a peer's standard error is kept.
+const STDERR_KEPT: usize = 4096;
+
+/// A peer's manifest, `adapters/<peer>/adapter.toml`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// Its name; rows are `name@version`.
+    pub name: String,
+    /// What it is judged as.
+    pub role: Vec<Role>,
+    /// The language it is written in.
+    pub language: String,
+    /// Each is a row.
+    pub versions: Vec<String>,
+    /// Whose codec it is, for independence.
+    pub family: String,
+    /// Whether this repository can build it with Rust and a C compiler alone.
+    pub bundled: bool,
+    /// Whether a `matrix` without options runs it; bundled ones are run.
+    #[serde(default)]
+    pub default: bool,
+    /// Whether it reaches internals of the library.
+    #[serde(default)]
+    pub internal: bool,
+    /// Tools that must be there.
+    #[serde(default)]
+    pub requires: Vec<Requirement>,
+    /// A build folder that several peers share, where they have the same dependencies; its own name unless given.
+    pub build_folder: Option<String>,
+    /// Commands that build it; `{dir}`, `{build}` and `{version}` are filled in.
+    #[serde(default)]
+    pub build: Vec<Vec<String>>,
+    /// The command that runs it.
+    pub run: Vec<String>,
+    /// Its environment, beside ours.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// Deviations that are known, each with its proof.
+    #[serde(default)]
+    pub known: Vec<Known>,
+}
+
+/// A tool that a peer needs.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Requirement {
+    /// The program.
+    pub tool: String,
+    /// Arguments with which it ends with 0 when it is there.
+    pub args: Vec<String>,
+    /// What to do when it is not.
+    pub hint: String,
+}
+
+/// A known deviation: one entry is one fault.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Known {
+    /// Case ids or globs.
+    pub cases: Vec<String>,
+    /// How many outcomes they select at present: one more or fewer shows.
+    pub count: usize,
+    /// The peer's version.
+    pub version: String,
+    /// The class of each.
+    pub class: Class,
+    /// What is wrong, in one sentence.
+    pub why: String,
+    /// `never`, a date, or a link.
+    pub reported: String,
+    /// How it shows without this suite.
+    pub proof: Proof,
+}
+
+/// A command that shows a fault without this suite.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Proof {
+    /// The command, in the peer's folder; `{dir}`, `{build}` and `{version}` are filled in.
+    pub run: Vec<String>,
+    /// What it prints when the fault is there.
+    pub shows: String,
+}
+
+impl Manifest {
+    /// The manifest of an adapter that only its handshake is known of.
+    pub fn of_stranger(handshake: &Handshake, role: Role) -> Manifest {
+        Manifest {
+            name: handshake.peer.clone(),
+            role: vec![role],
+            language: handshake.language.clone(),
+            versions: vec![handshake.version.clone()],
+            family: handshake.peer.clone(),
+            bundled: false,
+            default: false,
+            internal: handshake.internal,
+            requires: Vec::new(),
+            build_folder: None,
+            build: Vec::new(),
+            run: Vec::new(),
+            env: BTreeMap::new(),
+            known: Vec::new(),
+        }
+    }
+}
+
+/// The manifests compiled in, by name.
+pub fn manifests() -> Vec<Manifest> {
+    let parse = |text: &&str| toml::from_str(text).unwrap_or_else(|error| unreachable!("manifests are tested: {error}"));
+    MANIFESTS.iter().map(parse).collect()
+}
+
+/// One row of the matrix: a peer at one of its versions.
+#[derive(Clone, Debug)]
+pub struct PeerVersion {
+    /// Its manifest.
+    pub manifest: Arc<Manifest>,
+    /// The version.
+    pub version: String,
+}
+
+impl PeerVersion {
+    /// `name@version`.
+    pub fn name(&self) -> String {
+        format!("{}@{}", self.manifest.name, self.version)
+    }
+
+    /// The first tool that is missing: which, and what to do.
+    pub fn missing_tool(&self) -> Option<String> {
+        self.manifest.requires.iter().find_map(|required| {
+            let mut command = Command::new(&required.tool);
+            command.args(&required.args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            let there = command.status().is_ok_and(|status| status.success());
+            (!there).then(|| format!("{} is not there: {}", required.tool, required.hint))
+        })
+    }
+
+    /// Folder of its build in a checkout.
+    pub fn build_folder(&self, checkout: &Path) -> PathBuf {
+        let folder = self.manifest.build_folder.as_ref().unwrap_or(&self.manifest.name);
+        checkout.join("target/peers").join(folder).join(&self.version_folder())
+    }
+
+    fn version_folder(&self) -> String {
+        if self.manifest.build_folder.is_some() { "shared".to_owned() } else { self.version.clone() }
+    }
+
+    /// Fills `{dir}`, `{build}` and `{version}` into a command.
+    pub fn fill(&self, command: &[String], checkout: &Path) -> Vec<String> {
+        let dir = checkout.join("adapters").join(&self.manifest.name);
+        let build = self.build_folder(checkout);
+        let fill = |word: &String| {
+            word.replace("{dir}", &dir.to_string_lossy())
+                .replace("{build}", &build.to_string_lossy())
+                .replace("{version}", &self.version)
+        };
+        command.iter().map(fill).collect()
+    }
+
+    /// Builds it; the tools it needs are there. The error ends with the last lines the build printed.
+    pub fn build(&self, checkout: &Path) -> anyhow::Result<()> {
+        let build = self.build_folder(checkout);
+        std::fs::create_dir_all(&build).with_context(|| format!("making the build folder {}", build.display()))?;
+        for command in &self.manifest.build {
+            let command = self.fill(command, checkout);
+            run_to_end(&command, &checkout.join("adapters").join(&self.manifest.name), BUILD_DEADLINE)
+                .with_context(|| format!("building {}", self.name()))?;
+        }
+        Ok(())
+    }
+
+    /// Builds it unless this very source was built before.
+    pub fn build_if_changed(&self, checkout: &Path) -> anyhow::Result<()> {
+        let stamp = self.build_folder(checkout).join(format!("{}.stamp", self.name()));
+        let source = source_hash(&checkout.join("adapters").join(&self.manifest.name))?;
+        if std::fs::read_to_string(&stamp).is_ok_and(|built| built == source) {
+            return Ok(());
+        }
+        self.build(checkout)?;
+        std::fs::write(&stamp, source).with_context(|| format!("writing {}", stamp.display()))
+    }
+
+    /// How it is started.
+    pub fn launch(&self, checkout: &Path) -> Launch {
+        Launch { command: self.fill(&self.manifest.run, checkout), env: self.manifest.env.clone() }
+    }
+}
+
+/// SHA-256 over the files of an adapter, but for what was built there by hand.
+fn source_hash(folder: &Path) -> anyhow::Result<String> {
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))? {
+            let entry = entry?;
+            match entry.file_type()? {
+                kind if kind.is_dir() && entry.file_name() != "target" => folders.push(entry.path()),
+                kind if kind.is_file() => files.push(entry.path()),
+                _ => {}
+            }
+        }
+    }
+    files.sort();
+    let mut digest = Sha256::new();
+    for file in files {
+        digest.update(file.to_string_lossy().as_bytes());
+        digest.update(std::fs::read(&file).with_context(|| format!("reading {}", file.display()))?);
+    }
+    Ok(codec::hex(&digest.finalize()))
+}
+
+/// Runs a command to its end and returns what it printed; both streams, last lines in the error.
+pub fn run_to_end(command: &[String], folder: &Path, limit: Duration) -> anyhow::Result<String> {
+    let (status, text) = run(command, folder, limit)?;
+    if !status.success() {
+        let lines: Vec<&str> = text.lines().collect();
+        bail!("{} ended with {status}:\n{}", command[0], lines[lines.len().saturating_sub(20)..].join("\n"));
+    }
+    Ok(text)
+}
+
+/// Runs a proof and returns what it printed, and how it ended: a crash may be what it proves.
+pub fn run_proof(command: &[String], folder: &Path, limit: Duration) -> anyhow::Result<String> {
+    let (status, text) = run(command, folder, limit)?;
+    Ok(format!("{text}{status}"))
+}
+
+fn run(command: &[String], folder: &Path, limit: Duration) -> anyhow::Result<(ExitStatus, String)> {
+    let Some((program, arguments)) = command.split_first() else { bail!("an empty command") };
+    let output = tempfile::NamedTempFile::new().context("making a file for a command's output")?;
+    let append = || OpenOptions::new().append(true).open(output.path());
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(folder).stdin(Stdio::null()).stdout(append()?).stderr(append()?);
+    let mut process = Guarded::spawn(&mut command).with_context(|| format!("starting {program}"))?;
+    let deadline = Instant::now() + limit;
+    let status = loop {
+        if let Some(status) = process.try_wait()? {
+            break status;
+        }
+        if crate::process::interrupted() {
+            bail!("{program} was stopped on request");
+        }
+        if Instant::now() > deadline {
+            bail!("{program} did not end within {} s", limit.as_secs());
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    Ok((status, String::from_utf8_lossy(&std::fs::read(output.path())?).into_owned()))
+}
+
+/// The checkout that adapters are built from: the nearest folder above the working folder that holds them, else the one
+/// this binary was built in.
+pub fn checkout() -> Option<PathBuf> {
+    let holds = |folder: &Path| folder.join("adapters/librdkafka/adapter.toml").is_file();
+    let here = std::env::current_dir().ok()?;
+    if let Some(found) = here.ancestors().find(|folder| holds(folder)) {
+        return Some(found.to_path_buf());
+    }
+    let built_in = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?;
+    holds(built_in).then(|| built_in.to_path_buf())
+}
+
+/// A command and its environment.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// Program and arguments.
+    pub command: Vec<String>,
+    /// Environment beside ours.
+    pub env: BTreeMap<String, String>,
+}
+
+/// What a peer says of itself at the start.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Handshake {
+    /// Protocol number.
+    pub protocol: u32,
+    /// Its name.
+    pub peer: String,
+    /// Its version.
+    pub version: String,
+    /// Its language.
+    #[serde(default)]
+    pub language: String,
+    /// What it decodes and encodes, by message.
+    #[serde(default)]
+    pub supports: BTreeMap<String, Supported>,
+    /// Client operations and their options.
+    #[serde(default)]
+    pub operations: BTreeMap<String, Json>,
+    /// Whether it reaches internals of the library.
+    #[serde(default)]
+    pub internal: bool,
+}
+
+/// Version ranges of one message.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct Supported {
+    /// What it decodes.
+    pub decode: Option<String>,
+    /// What it encodes.
+    pub encode: Option<String>,
+}
+
+impl Handshake {
+    /// Versions of a message that it decodes or encodes.
+    pub fn range(&self, message: &str, encode: bool) -> VersionRange {
+        let supported = self.supports.get(message);
+        let text = supported.and_then(|supported| if encode { &supported.encode } else { &supported.decode }.as_deref());
+        text.and_then(|text| text.parse().ok()).unwrap_or(VersionRange::NONE)
+    }
+}
+
+/// What came of asking a peer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// A JSON object with the asked id.
+    Line(Json),
+    /// It ended; how, and its last words.
+    Crashed(String),
+    /// Nothing within the deadline.
+    Hung(Duration),
+    /// It went over the memory cap.
+    Memory(u64),
+    /// It wrote what is not an answer.
+    Garbage(String),
+    /// It is not there any more, and the restart budget is used up.
+    Gone(String),
+}
+
+/// A running peer. It is started again after it was lost, as often as the budget allows.
+pub struct Adapter {
+    launch: Launch,
+    restarts_left: u32,
+    running: Option<Running>,
+    handshake: Handshake,
+    next_id: u64,
+    why_gone: String,
+}
+
+struct Running {
+    process: Guarded,
+    /// To the thread that writes: a peer that does not read must not block us.
+    requests: SyncSender<String>,
+    lines: Receiver<Result<String, String>>,
+    stderr: Arc<Mutex<String>>,
+}
+
+impl Adapter {
+    /// Times a peer is started again within a run.
+    pub const RESTARTS: u32 = 50;
+
+    /// Starts a peer and shakes hands.
+    pub fn start(launch: Launch) -> anyhow::Result<Adapter> {
+        let (running, handshake) = Running::start(&launch)?;
+        Ok(Adapter {
+            launch,
+            restarts_left: Adapter::RESTARTS,
+            running: Some(running),
+            handshake,
+            next_id: 1,
+            why_gone: String::new(),
+        })
+    }
+
+    /// What it said of itself.
+    pub fn handshake(&self) -> &Handshake {
+        &self.handshake
+    }
+
+    /// Asks and waits. `request` is an object; its id is set here.
+    pub fn ask(&mut self, mut request: Json, deadline: Duration) -> Answer {
+        if self.running.is_none() {
+            if self.restarts_left == 0 {
+                return Answer::Gone(format!("started {} times, and lost each time", Adapter::RESTARTS));
+            }
+            self.restarts_left -= 1;
+            match Running::start(&self.launch) {
+                Ok((running, _)) => self.running = Some(running),
+                Err(error) => {
+                    self.why_gone = format!("{error:#}");
+                    return Answer::Gone(self.why_gone.clone());
+                }
+            }
+        }
+        let id = self.next_id;
+        self.next_id += 1;
+        request["id"] = id.into();
+        let Some(running) = self.running.as_mut() else { unreachable!("started above") };
+        let answer = running.ask(&request, id, deadline);
+        if !matches!(answer, Answer::Line(_)) {
+            // Whatever state it is in, the next case gets a fresh process.
+            self.running = None;
+        }
+        answer
+    }
+
+    /// Asks it to stop, and whether it did so by itself with status 0.
+    pub fn stop(mut self) -> bool {
+        let Some(mut running) = self.running.take() else { return true };
+        let _ = running.requests.try_send(json!({ "op": "stop" }).to_string() + "\n");
+        drop(running.requests);
+        running.process.wait(Duration::from_secs(5)).ok().flatten().is_some_and(|status| status.success())
+    }
+}
+
+impl Running {
+    fn start(launch: &Launch) -> anyhow::Result<(Running, Handshake)> {
+        let Some((program, arguments)) = launch.command.split_first() else { bail!("the command is empty") };
+        let mut command = Command::new(program);
+        // What a dying peer says must not depend on how our user likes backtraces.
+        command.args(arguments).env("RUST_BACKTRACE", "0").envs(&launch.env);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut process = Guarded::spawn(&mut command).with_context(|| format!("starting {program}"))?;
+        let child = process.child();
+        let (Some(mut stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            unreachable!("all three are piped");
+        };
+        let (requests, to_write) = sync_channel::<String>(4);
+        std::thread::spawn(move || {
+            for line in to_write {
+                if stdin.write_all(line.as_bytes()).and_then(|()| stdin.flush()).is_err() {
+                    return;
+                }
+            }
+        });
+        // Bounded, so that a peer that floods us waits instead of filling our memory.
+        let (sender, lines) = sync_channel(16);
+        std::thread::spawn(move || {
+            let mut stdout = BufReader::new(stdout);
+            loop {
+                let mut line = Vec::new();
+                let read = stdout.by_ref().take(LINE_LIMIT).read_until(b'\n', &mut line);
+                let line = match read {
+                    Ok(0) | Err(_) => return,
+                    Ok(_) if line.last() != Some(&b'\n') && line.len() as u64 >= LINE_LIMIT => {
+                        Err(format!("a line of over {} MiB", LINE_LIMIT >> 20))
+                    }
+                    Ok(_) => String::from_utf8(line).map_err(|_| "a line that is not UTF-8".to_owned()),
+                };
+                let broken = line.is_err();
+                if sender.send(line).is_err() || broken {
+                    return;
+                }
+            }
+        });
+        let kept = Arc::new(Mutex::new(String::new()));
+        let stderr_kept = kept.clone();
+        std::thread::spawn(move || {
+            let mut stderr = BufReader::new(stderr);
+            let mut chunk = [0; 1024];
+            while let Ok(read @ 1..) = stderr.read(&mut chunk) {
+                let mut kept = stderr_kept.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                kept.push_str(&String::from_utf8_lossy(&chunk[..read]));
+                if kept.len() > STDERR_KEPT {
+                    let cut = kept.ceil_char_boundary(kept.len() - STDERR_KEPT);
+                    kept.drain(..cut);
+                }
+            }
+        });
+        let mut running = Running { process, requests, lines, stderr: kept };
+        let handshake = match running.exchange(&json!({ "op": "start", "protocol": 1 }), START_DEADLINE, |_| true) {
+            Answer::Line(line) => line,
+            Answer::Crashed(how) => bail!("{program} ended before its handshake: {how}"),
+            Answer::Hung(_) => bail!("{program} gave no handshake within {} s", START_DEADLINE.as_secs()),
+            other => bail!("{program} gave no handshake: {other:?}"),
+        };
+        let handshake: Handshake = serde_json::from_value(handshake).context("the handshake is not one")?;
+        anyhow::ensure!(handshake.protocol == 1, "it speaks protocol {}, not 1", handshake.protocol);
+        Ok((running, handshake))
+    }
+
+    fn ask(&mut self, request: &Json, id: u64, deadline: Duration) -> Answer {
+        self.exchange(request, deadline, |line| line.get("id").and_then(Json::as_u64) == Some(id))
+    }
+
+    fn exchange(&mut self, request: &Json, limit: Duration, is_answer: impl Fn(&Json) -> bool) -> Answer {
+        // A line to a peer that is gone cannot be written; how it ended is found below.
+        let _ = self.requests.try_send(request.to_string() + "\n");
+        let deadline = Instant::now() + limit;
+        let mut strays = 0;
+        loop {
+            match self.lines.recv_timeout(Duration::from_millis(50)) {
+                Ok(Ok(line)) if line.trim().is_empty() => {}
+                Ok(Ok(line)) => match serde_json::from_str::<Json>(&line) {
+                    Ok(json) if is_answer(&json) => return Answer::Line(json),
+                    // An answer to what was not asked: a few may be left from before, a flood is not.
+                    Ok(_) if strays < 100 => strays += 1,
+                    Ok(json) => return Answer::Garbage(format!("answers that nobody asked for: {}", cut(&json.to_string()))),
+                    Err(error) => return Answer::Garbage(format!("a line that is not JSON ({error}): {}", cut(&line))),
+                },
+                Ok(Err(what)) => return Answer::Garbage(what),
+                Err(RecvTimeoutError::Disconnected) => {
+                    let status = self.process.wait(Duration::from_secs(2)).ok().flatten();
+                    std::thread::sleep(Duration::from_millis(10));
+                    let how = status.map_or("it closed its output".to_owned(), |status| status.to_string());
+                    let said = self.stderr.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                    let last = said.lines().filter(|line| !line.trim().is_empty()).next_back().unwrap_or_default();
+                    return Answer::Crashed(if last.is_empty() { how } else { format!("{how}: {}", cut(last)) });
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    if let Some(resident) = self.process.resident().filter(|&resident| resident > MEMORY_LIMIT) {
+                        return Answer::Memory(resident);
+                    }
+                    if Instant::now() > deadline {
+                        return Answer::Hung(limit);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The start of a text that may be long.
+pub fn cut(text: &str) -> String {
+    const KEPT: usize = 300;
+    let text = text.trim();
+    if text.len() <= KEPT { text.to_owned() } else { format!("{}...", &text[..text.floor_char_boundary(KEPT)]) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn manifests_parse_and_name_each_peer_once() {
+        let manifests = manifests();
+        let mut names: Vec<&str> = manifests.iter().map(|manifest| manifest.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), MANIFESTS.len());
+        assert!(manifests.iter().all(|manifest| !manifest.versions.is_empty() && !manifest.run.is_empty()));
+    }
+}

@@ -1,0 +1,110 @@
+//! Every case that is compiled in, of all three roles.
+
+use crate::definitions;
+use crate::exchange;
+use crate::results::{CaseInfo, Level, Role};
+use crate::vector::{Lint, Vector, Vectors};
+use codec::{ApiVersion, Protocol};
+use include_dir::{Dir, include_dir};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+
+static VECTORS: Dir = include_dir!("$CARGO_MANIFEST_DIR/../vectors");
+
+/// All cases, loaded and linted.
+pub struct Cases {
+    /// Codec cases, a version each.
+    pub vectors: Vectors,
+    /// Broker cases.
+    pub exchanges: Vec<exchange::Case>,
+    /// SHA-256 over definitions and cases, in hex.
+    pub sha256: String,
+}
+
+/// One line of `list`, and what the reports say of a case.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// Its id.
+    pub id: String,
+    /// Its role.
+    pub role: Role,
+    /// The API it is about.
+    pub api: String,
+    /// The version.
+    pub version: ApiVersion,
+    /// How binding it is.
+    pub level: Level,
+    /// Requirement and citations.
+    pub info: CaseInfo,
+}
+
+impl Cases {
+    /// The bundled cases. That they lint is a test; a broken one is still said with file and place.
+    pub fn bundled(protocol: &Protocol) -> Result<Cases, Vec<String>> {
+        let text = |path: &str| VECTORS.get_file(path).and_then(|file| file.contents_utf8()).unwrap_or_default();
+        let files = texts("codec");
+        let vectors = Vectors::load(protocol, text("rules.json"), text("sources.json"), &files)
+            .map_err(|lints| lints.iter().map(Lint::to_string).collect::<Vec<_>>())?;
+        let exchanges = exchange::load(&texts("broker"), protocol)
+            .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+        let mut digest = Sha256::new();
+        let parts = ["codec", "broker", "client"].into_iter().flat_map(texts);
+        let rest = [("rules.json", text("rules.json")), ("sources.json", text("sources.json"))];
+        for (name, text) in definitions::bundled_texts().chain(rest).chain(parts) {
+            // Lengths first, so that no text can run into the next.
+            digest.update((name.len() as u64).to_be_bytes());
+            digest.update(name);
+            digest.update((text.len() as u64).to_be_bytes());
+            digest.update(text);
+        }
+        let sha256 = codec::hex(&digest.finalize());
+        Ok(Cases { vectors, exchanges, sha256 })
+    }
+
+    /// Every case at every version, by id.
+    pub fn list(&self) -> Vec<Listed> {
+        let vectors = self.vectors.cases.iter().map(|case| Listed {
+            id: case.id.clone(),
+            role: Role::Codec,
+            api: case.spec.api_name().to_owned(),
+            version: case.version,
+            level: case.level,
+            info: case.info.clone(),
+        });
+        let exchanges = self.exchanges.iter().flat_map(|case| {
+            case.versions.iter().map(|version| Listed {
+                id: case.id(version),
+                role: Role::Broker,
+                api: case.api.clone(),
+                version,
+                level: case.level,
+                info: CaseInfo { requires: case.requires.clone(), cite: case.cite.clone() },
+            })
+        });
+        let mut list: Vec<Listed> = vectors.chain(exchanges).collect();
+        list.sort_by(|a, b| a.id.cmp(&b.id));
+        list
+    }
+
+    /// What reports say of each case.
+    pub fn infos(&self) -> BTreeMap<String, CaseInfo> {
+        self.list().into_iter().map(|case| (case.id, case.info)).collect()
+    }
+
+    /// A codec case by its id.
+    pub fn vector(&self, id: &str) -> Option<&Vector> {
+        self.vectors.cases.iter().find(|case| case.id == id)
+    }
+}
+
+/// Name and text of the JSON files of a folder of `vectors/`, by name.
+fn texts(folder: &str) -> Vec<(&'static str, &'static str)> {
+    let Some(folder) = VECTORS.get_dir(folder) else { return Vec::new() };
+    let mut files: Vec<_> = folder
+        .files()
+        .filter(|file| file.path().extension().is_some_and(|extension| extension == "json"))
+        .filter_map(|file| Some((file.path().file_name()?.to_str()?, file.contents_utf8()?)))
+        .collect();
+    files.sort_unstable();
+    files
+}

@@ -1,0 +1,60 @@
+//! Citations: where the right answer of a case comes from.
+
+use codec::Protocol;
+
+use crate::expect::Path;
+
+/// How far a citation carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Authority {
+    /// A definition, the protocol guide or a KIP: what a `must` rests on.
+    Binding,
+    /// An issue or a pull request: where a fault was seen.
+    Report,
+}
+
+/// Checks one citation: a message or a field of a definition (`DescribeConfigsRequest.Resources.ResourceName`), `KIP-n`,
+/// `guide:section`, `KAFKA-n` or `owner/repository#n`.
+pub fn check(protocol: &Protocol, cite: &str) -> Result<Authority, String> {
+    let (message, path) = cite.split_once('.').unwrap_or((cite, ""));
+    if let Some(spec) = protocol.message(message) {
+        if !path.is_empty() {
+            Path::parse(path).and_then(|path| path.versions(spec)).map_err(|what| format!("{cite:?}: {what}"))?;
+        }
+        return Ok(Authority::Binding);
+    }
+    let numbered = |prefix: &str| cite.strip_prefix(prefix).is_some_and(|number| number.parse::<u32>().is_ok());
+    let report = cite
+        .split_once('#')
+        .is_some_and(|(repository, number)| repository.contains('/') && number.parse::<u32>().is_ok());
+    if numbered("KIP-") || cite.strip_prefix("guide:").is_some_and(|section| !section.is_empty()) {
+        Ok(Authority::Binding)
+    } else if numbered("KAFKA-") || report {
+        Ok(Authority::Report)
+    } else {
+        Err(format!("{cite:?}: not a field of a definition, KIP-n, guide:section, KAFKA-n or owner/repository#n"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definitions;
+
+    #[test]
+    fn citations_are_definitions_kips_guide_sections_and_reports() {
+        for (cite, authority) in [
+            ("DescribeConfigsResponse", Authority::Binding),
+            ("DescribeConfigsResponse.Results.Configs.Value", Authority::Binding),
+            ("KIP-511", Authority::Binding),
+            ("guide:request-header", Authority::Binding),
+            ("KAFKA-18659", Authority::Report),
+            ("owner/repository#1", Authority::Report),
+        ] {
+            assert_eq!(check(definitions::bundled(), cite), Ok(authority), "{cite}");
+        }
+        for cite in ["", "KIP-", "KIP-x", "guide:", "DescribeConfigsResponse.Nothing", "hearsay", "#1", "a#1"] {
+            assert!(check(definitions::bundled(), cite).is_err(), "{cite}");
+        }
+    }
+}

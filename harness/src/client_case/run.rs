@@ -1,0 +1,225 @@
+//! Drives a client through a case.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use codec::{ApiVersion, MessageKind, Protocol, VersionRange, hex};
+use serde_json::{Value as Json, json};
+
+use super::compare::Deviation;
+use super::judge::{Judge, Stopped};
+use super::{ClientCase, OPERATIONS};
+use crate::adapter::Answer;
+use crate::expect::map_text;
+use crate::results::{Class, Level, Op, Outcome, Role, Verdict};
+use crate::scripted_broker::{Exchange, Reply, Script, ScriptedBroker};
+
+/// What a client is given beyond three times its own time limit before it counts as hung.
+const HANG_GRACE: Duration = Duration::from_secs(5);
+
+/// Asks the client: a message for its adapter, without id, and the time until which an answer must be there.
+pub type Drive<'d> = &'d mut dyn FnMut(Json, Duration) -> Answer;
+
+/// A client as it was met: what it says that it can do, and the versions it was seen to have.
+#[derive(Clone, Debug)]
+pub struct Client {
+    /// `name@version`.
+    pub name: String,
+    operations: BTreeMap<String, Json>,
+    versions: BTreeMap<&'static str, Vec<ApiVersion>>,
+}
+
+impl Client {
+    /// Meets a client that declares these `operations` in its handshake. It is offered each version of each API that
+    /// they call: it has those that it does not refuse, so that a missing version is told from a refusal that is a fault.
+    pub fn meet(
+        protocol: &'static Protocol,
+        name: &str,
+        operations: &BTreeMap<String, Json>,
+        drive: Drive<'_>,
+    ) -> std::io::Result<Client> {
+        let mut client = Client { name: name.to_owned(), operations: operations.clone(), versions: BTreeMap::new() };
+        for (operation, api) in OPERATIONS.into_iter().filter(|(operation, _)| operations.contains_key(*operation)) {
+            let Some(spec) = protocol.api(api, MessageKind::Request) else { continue };
+            let mut had = Vec::new();
+            for version in spec.valid_versions.iter() {
+                if has_version(protocol, operation, api, version, drive)? {
+                    had.push(version);
+                }
+            }
+            client.versions.insert(api, had);
+        }
+        Ok(client)
+    }
+
+    /// Why a case at one version is not for this client, by what it declares or was seen to have.
+    fn lacks(&self, case: &ClientCase, version: ApiVersion) -> Option<String> {
+        let operation = &case.operation;
+        let Some(options) = self.operations.get(operation.name) else {
+            return Some(format!("the client has no {}", operation.name));
+        };
+        if let Some(option) = operation.needs().find(|option| options.get(*option) != Some(&Json::Bool(true))) {
+            return Some(format!("the client's {} has no option {option}", operation.name));
+        }
+        // Where the case is about what is advertised, a version that the client lacks is the point.
+        let forced = case.api == operation.api && !case.caps.contains_key(operation.api);
+        let had = self.versions.get(operation.api).is_some_and(|versions| versions.contains(&version));
+        (forced && !had).then(|| format!("the client has no version {version} of {}", operation.api))
+    }
+}
+
+/// Whether a client goes on when one version of an API is all that it is offered.
+fn has_version(
+    protocol: &'static Protocol,
+    operation: &str,
+    api: &'static str,
+    version: ApiVersion,
+    drive: Drive<'_>,
+) -> std::io::Result<bool> {
+    let mut caps: BTreeMap<i16, VersionRange> = BTreeMap::new();
+    for name in ["ApiVersions", "Metadata", api] {
+        if let Some(spec) = protocol.api(name, MessageKind::Request)
+            && let Some(key) = spec.api_key
+        {
+            caps.insert(key.0, if name == api { VersionRange::new(version, version) } else { spec.valid_versions });
+        }
+    }
+    let result = json!({ "ErrorCode": 0, "ResourceType": 2, "ResourceName": "t", "Configs": [] });
+    let results = if api == "DescribeConfigs" { "Results" } else { "Responses" };
+    let mut value = json!({ results: [result] });
+    if api != "DescribeConfigs" {
+        value[results][0].as_object_mut().into_iter().for_each(|result| drop(result.remove("Configs")));
+    }
+    let reply = Reply { api: api.to_owned(), value: Some(value), ..Reply::default() };
+    let script = Script { caps, topics: vec!["t".to_owned()], replies: vec![reply] };
+    let broker = ScriptedBroker::start(protocol, script)?;
+    let resource = if api == "DescribeConfigs" {
+        json!({ "ResourceType": 2, "ResourceName": "t" })
+    } else {
+        json!({ "ResourceType": 2, "ResourceName": "t", "Configs": [{ "Name": "k", "Value": "v" }] })
+    };
+    let message = json!({
+        "op": operation, "bootstrap": broker.address().to_string(), "resources": [resource], "timeout_ms": 5000,
+    });
+    let answer = drive(message, Duration::from_secs(15) + HANG_GRACE);
+    let refused =
+        matches!(&answer, Answer::Line(line) if line.get("refused").is_some() || line.get("unsupported").is_some());
+    let sent = broker.exchanges().iter().any(|exchange| is_of(exchange, protocol, api));
+    Ok(sent || !refused)
+}
+
+/// Whether an exchange is of an API.
+pub(super) fn is_of(exchange: &Exchange, protocol: &Protocol, api: &str) -> bool {
+    let key = protocol.api(api, MessageKind::Request).and_then(|spec| spec.api_key);
+    exchange.api.is_some_and(|(exchanged, _)| Some(exchanged) == key)
+}
+
+/// Runs one case at one version and judges it. The broker ends before this returns.
+pub fn run(
+    protocol: &'static Protocol,
+    case: &ClientCase,
+    version: ApiVersion,
+    client: &Client,
+    drive: Drive<'_>,
+) -> Outcome {
+    let mut outcome = Outcome {
+        peer: client.name.clone(),
+        role: Role::Client,
+        message: format!("{}Request", case.api),
+        api: case.api.clone(),
+        version: version.0,
+        case: case.id(version),
+        op: Op::Drive,
+        level: case.level,
+        verdict: Verdict::Pass,
+        class: None,
+        severity: None,
+        at: None,
+        sent: None,
+        want: None,
+        got: None,
+        detail: None,
+        elapsed_ms: 0,
+    };
+    if let Some(lack) = client.lacks(case, version) {
+        (outcome.verdict, outcome.detail) = (Verdict::Unsupported, Some(lack));
+        return outcome;
+    }
+    let broker = match ScriptedBroker::start(protocol, case.script(protocol, version)) {
+        Ok(broker) => broker,
+        Err(error) => {
+            let what = format!("the scripted broker did not start: {error}");
+            (outcome.verdict, outcome.detail) = (Verdict::HarnessError, Some(what));
+            return outcome;
+        }
+    };
+    let address = broker.address();
+    let mut message = case.operation.message.clone();
+    if let Some(Json::String(bootstrap)) = message.get_mut("bootstrap") {
+        *bootstrap = bootstrap.replace("$bootstrap", &address.to_string());
+    }
+    let started = Instant::now();
+    let deadline = Duration::from_millis(3 * case.operation.timeout_ms) + HANG_GRACE;
+    let answer = drive(message.into(), deadline);
+    let elapsed = started.elapsed();
+    let exchanges = broker.exchanges();
+    drop(broker);
+
+    let advertised = case.advertised(protocol, version);
+    let judged = Judge { protocol, case, advertised, exchanges: &exchanges }.judge(&answer, elapsed);
+    outcome.elapsed_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
+    match judged {
+        Ok(()) => {}
+        Err(Stopped::Unsupported(why)) => {
+            (outcome.verdict, outcome.detail) = (Verdict::Unsupported, Some(masked(&why, address.port())));
+        }
+        Err(Stopped::NotRun(why)) => {
+            (outcome.verdict, outcome.detail) = (Verdict::NotRun, Some(masked(&why, address.port())));
+        }
+        Err(Stopped::Deviation(deviation)) => {
+            let Deviation { class, at, want, got, detail } = *deviation;
+            // No input of any kind may do these, whatever the case is about.
+            if matches!(class, Class::Crash | Class::Hang | Class::Memory) {
+                outcome.level = Level::Must;
+            }
+            outcome.verdict = if outcome.level == Level::Must { Verdict::Fail } else { Verdict::Differs };
+            (outcome.class, outcome.severity) = (Some(class), Some(class.severity()));
+            outcome.sent = sent(protocol, case, &exchanges);
+            outcome.at = at;
+            outcome.want = want;
+            outcome.got = got.map(|got| map_text(&got, &|text| masked(text, address.port())));
+            outcome.detail = Some(masked(&detail, address.port()));
+        }
+    }
+    outcome
+}
+
+/// The answer that the case is about, in hex; its correlation id, which the client chose, is zero.
+fn sent(protocol: &Protocol, case: &ClientCase, exchanges: &[Exchange]) -> Option<String> {
+    let last = |api: &str| exchanges.iter().rev().filter(|e| is_of(e, protocol, api)).find_map(|e| e.answer.clone());
+    let mut frame = last(case.operation.api).or_else(|| last("ApiVersions"))?;
+    if let Some(correlation_id) = frame.get_mut(4..8) {
+        correlation_id.fill(0);
+    }
+    Some(hex(&frame))
+}
+
+/// A text without what differs from run to run: the broker's port, times, and numbers of client objects.
+fn masked(text: &str, port: u16) -> String {
+    let port = port.to_string();
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
+        let (before, from) = rest.split_at(start);
+        let (digits, after) = from.split_at(from.find(|c: char| !c.is_ascii_digit()).unwrap_or(from.len()));
+        out.push_str(before);
+        let counted = ["producer-", "consumer-", "adminclient-"].iter().any(|name| before.ends_with(name));
+        out.push_str(match digits {
+            _ if digits == port && before.ends_with(':') => "PORT",
+            _ if counted || after.starts_with("ms") || after.starts_with(" ms") => "N",
+            _ => digits,
+        });
+        rest = after;
+    }
+    out + rest
+}

@@ -1,0 +1,176 @@
+//! `certify`: judge somebody's own codec, client or broker.
+
+use super::matrix::{Select, bundled_cases, finish, judged, select_cases};
+use super::{Exit, Failure, Outcome};
+use crate::adapter::{Known, Launch};
+use crate::exchange::Consent;
+use crate::live_broker::Target;
+use crate::matrix::{Plan, mark_known};
+use crate::results::{Results, Role, Verdict};
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::ToSocketAddrs;
+use std::path::PathBuf;
+
+/// Judge your own codec, client or broker, and write a report.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  kafka-conform certify codec -- ./my-adapter
+  kafka-conform certify client -- python3 my_adapter.py
+  kafka-conform certify broker 127.0.0.1:9092
+  kafka-conform certify broker 127.0.0.1:9092 --allow-writes --allow-hostile
+
+An adapter is a program that speaks JSON lines on standard input and output; docs/formats.md has the protocol.
+A broker is only asked what you allow: without options, well-formed ApiVersions, Metadata and DescribeConfigs requests.")]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    /// A codec behind an adapter that COMMAND starts
+    Codec(AdapterArgs),
+    /// An admin client behind an adapter that COMMAND starts
+    Client(AdapterArgs),
+    /// A broker that listens at HOST:PORT
+    Broker(BrokerArgs),
+}
+
+#[derive(clap::Args)]
+struct AdapterArgs {
+    #[command(flatten)]
+    select: Select,
+    #[command(flatten)]
+    known: KnownArgs,
+    /// The command that starts the adapter
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+#[derive(clap::Args)]
+struct BrokerArgs {
+    /// Where it listens
+    #[arg(value_name = "HOST:PORT")]
+    address: String,
+    #[command(flatten)]
+    select: Select,
+    #[command(flatten)]
+    known: KnownArgs,
+    /// Its name in the report
+    #[arg(long, default_value = "broker", value_name = "NAME")]
+    name: String,
+    /// Its version in the report
+    #[arg(long, default_value = "unknown", value_name = "VERSION")]
+    broker_version: String,
+    /// Scratch topics may be created, altered and deleted
+    #[arg(long)]
+    allow_writes: bool,
+    /// The broker's own configs may be altered and set back
+    #[arg(long)]
+    allow_broker_writes: bool,
+    /// Malformed requests and versions that were not advertised may be sent
+    #[arg(long)]
+    allow_hostile: bool,
+}
+
+#[derive(clap::Args)]
+struct KnownArgs {
+    /// A file of known deviations, [[known]] entries as in a manifest
+    #[arg(long, value_name = "FILE")]
+    known: Option<PathBuf>,
+    /// Write the deviations of this run as such a file, to be filled in
+    #[arg(long, value_name = "FILE")]
+    write_known: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KnownFile {
+    #[serde(default)]
+    known: Vec<Known>,
+}
+
+impl KnownArgs {
+    fn load(&self) -> Result<Vec<Known>, Failure> {
+        let Some(path) = &self.known else { return Ok(Vec::new()) };
+        let text = std::fs::read_to_string(path).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
+        let file: KnownFile = toml::from_str(&text).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
+        Ok(file.known)
+    }
+
+    fn write(&self, results: &Results) -> Result<(), Failure> {
+        let Some(path) = &self.write_known else { return Ok(()) };
+        let mut text = String::from("# Each entry is one fault: merge those that are, say why, and give a proof that needs no suite.\n");
+        for outcome in results.outcomes.iter().filter(|outcome| outcome.verdict == Verdict::Fail) {
+            let (_, version) = outcome.peer.split_once('@').unwrap_or((&outcome.peer, ""));
+            let class = outcome.class.map(|class| serde_json::to_value(class).unwrap_or_default());
+            text += &format!(
+                "\n[[known]]\ncases = [{:?}]\ncount = 1\nversion = {version:?}\nclass = {}\nwhy = {:?}\nreported = \"never\"\n\
+                 proof = {{ run = [], shows = \"\" }}\n",
+                outcome.case,
+                class.unwrap_or_default(),
+                outcome.detail.as_deref().unwrap_or_default(),
+            );
+        }
+        std::fs::write(path, text).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
+    }
+}
+
+/// Runs the command.
+pub fn run(args: Args) -> Outcome {
+    match args.what {
+        What::Codec(args) => adapter(args, Role::Codec),
+        What::Client(args) => adapter(args, Role::Client),
+        What::Broker(args) => broker(args),
+    }
+}
+
+fn adapter(args: AdapterArgs, role: Role) -> Outcome {
+    let known = args.known.load()?;
+    let cases = bundled_cases()?;
+    let selected = select_cases(&cases, &[role], &args.select)?;
+    let plan = Plan { level: args.select.level, jobs: 1, seed: args.select.seed };
+    let launch = Launch { command: args.command, env: BTreeMap::new() };
+    let results = judged(&cases, &plan, selected, &args.select, |bench| bench.certify(role, launch))?;
+    end(results, &cases, &args.select, &args.known, &known)
+}
+
+fn broker(args: BrokerArgs) -> Outcome {
+    let known = args.known.load()?;
+    let unresolved = |what: String| Failure { exit: Exit::Environment, error: anyhow::anyhow!("{}: {what}", args.address) };
+    let address = args
+        .address
+        .to_socket_addrs()
+        .map_err(|error| unresolved(format!("{error}; give HOST:PORT, such as 127.0.0.1:9092")))?
+        .next()
+        .ok_or_else(|| unresolved("the name has no address".to_owned()))?;
+    let cases = bundled_cases()?;
+    let selected = select_cases(&cases, &[Role::Broker], &args.select)?;
+    let allowed = [
+        (true, Consent::Describe),
+        (args.allow_writes, Consent::Writes),
+        (args.allow_broker_writes, Consent::BrokerWrites),
+        (args.allow_hostile, Consent::Hostile),
+    ];
+    let consents: BTreeSet<Consent> = allowed.iter().filter(|(allowed, _)| *allowed).map(|&(_, consent)| consent).collect();
+    let plan = Plan { level: args.select.level, jobs: 1, seed: args.select.seed };
+    // Only apache-kafka may have the variants of Apache Kafka's releases.
+    let release = (args.name == "apache-kafka").then(|| args.broker_version.clone());
+    let started = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_millis());
+    let target = Target {
+        address,
+        peer: format!("{}@{}", args.name, args.broker_version),
+        release,
+        run_id: Some(format!("{started:x}")),
+    };
+    let results = judged(&cases, &plan, selected, &args.select, |bench| bench.certify_broker(target, consents))?;
+    end(results, &cases, &args.select, &args.known, &known)
+}
+
+fn end(mut results: Results, cases: &crate::cases::Cases, select: &Select, files: &KnownArgs, known: &[Known]) -> Outcome {
+    let name = results.peers.first().map(|peer| peer.peer.split('@').next().unwrap_or_default().to_owned());
+    mark_known(&mut results, &name.unwrap_or_default(), known, select.case.is_empty() && select.skip.is_empty());
+    files.write(&results)?;
+    finish(&results, cases, select, &[])
+}

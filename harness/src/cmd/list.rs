@@ -1,0 +1,38 @@
+//! `list`: the cases there are.
+
+use super::matrix::bundled_cases;
+use super::{Exit, Failure, Outcome};
+use crate::matrix::Globs;
+use std::io::Write as _;
+
+/// List cases: id, level, and what each requires.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  kafka-conform list
+  kafka-conform list 'codec/describe-configs-response/v4/*'")]
+pub struct Args {
+    /// Only ids that match this glob
+    glob: Option<String>,
+}
+
+/// Runs the command.
+pub fn run(args: Args) -> Outcome {
+    let cases = bundled_cases()?;
+    let patterns: Vec<String> = args.glob.into_iter().collect();
+    let globs = Globs::new(&patterns).map_err(|error| Failure::usage(format!("{error:#}")))?;
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut shown = 0;
+    for case in cases.list().into_iter().filter(|case| globs.is_empty() || globs.matches(&case.id)) {
+        let level = serde_json::to_value(case.level).unwrap_or_default();
+        // Whoever reads may stop reading: that is no fault of theirs.
+        if writeln!(out, "{}  {:8}  {}", case.id, level.as_str().unwrap_or_default(), case.info.requires).is_err() {
+            return Ok(Exit::Expected);
+        }
+        shown += 1;
+    }
+    let _ = out.flush();
+    if shown == 0 {
+        return Err(Failure::nothing_selected("no case has such an id: `kafka-conform list` shows all"));
+    }
+    Ok(Exit::Expected)
+}

@@ -1,0 +1,426 @@
+//! Plays the client to a real broker: runs exchange cases over sockets and judges the answers.
+//!
+//! One connection a case, every wait with a deadline. Names, correlation ids and the order of everything come from the
+//! seed and the case, so that two runs differ in nothing but time.
+
+mod connection;
+mod conversation;
+mod evidence;
+mod message;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use codec::{ApiKey, ApiVersion, MessageKind, Protocol, VersionRange};
+use serde_json::{Value as Json, json};
+
+use self::connection::{Connection, Received};
+use self::conversation::CaseRun;
+use self::message::{Answer, Request};
+use crate::exchange::{Case, Consent};
+use crate::results::{Class, Level, Outcome, Verdict};
+
+/// How long an answer is waited for.
+const ANSWER: Duration = Duration::from_secs(5);
+/// APIs that the harness itself stands on.
+const API_VERSIONS: &str = "ApiVersions";
+const METADATA: &str = "Metadata";
+
+/// A broker to judge.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// `name@version`, for the outcomes.
+    pub peer: String,
+    /// The release, where the broker is known to be Apache Kafka's own: variants are keyed by it.
+    pub release: Option<String>,
+    /// Goes into names of scratch topics on a broker that is not ours, where an earlier run may have left some.
+    pub run_id: Option<String>,
+}
+
+/// How cases are run.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Correlation ids and names come from it.
+    pub seed: u64,
+    /// What the broker's owner agreed to; `Consent::Describe` is always there.
+    pub consents: BTreeSet<Consent>,
+    /// The lowest level whose deviations are a `fail`.
+    pub level: Level,
+}
+
+/// Why a broker cannot be judged at all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreachable {
+    what: String,
+}
+
+impl fmt::Display for Unreachable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
+impl std::error::Error for Unreachable {}
+
+/// A broker that answered ApiVersions, and what it advertised.
+#[derive(Debug)]
+pub struct LiveBroker<'p> {
+    protocol: &'p Protocol,
+    target: Target,
+    settings: Settings,
+    advertised: BTreeMap<ApiKey, VersionRange>,
+    /// Its node id and one that no broker of the cluster has.
+    nodes: Option<(i64, i64)>,
+}
+
+/// Runs every case at all its versions, in the order given, against one broker.
+pub fn run(
+    target: Target,
+    protocol: &Protocol,
+    cases: &[Case],
+    settings: Settings,
+) -> Result<Vec<Outcome>, Unreachable> {
+    let broker = LiveBroker::connect(target, protocol, settings)?;
+    Ok(cases.iter().flat_map(|case| broker.run(case)).collect())
+}
+
+impl<'p> LiveBroker<'p> {
+    /// Asks the broker what it advertises (ApiVersions v0) and which node it is (Metadata).
+    pub fn connect(target: Target, protocol: &'p Protocol, settings: Settings) -> Result<LiveBroker<'p>, Unreachable> {
+        let unreachable = |what: String| Unreachable { what: format!("{}: {what}", target.peer) };
+        let mut broker = LiveBroker {
+            protocol,
+            target: target.clone(),
+            settings,
+            advertised: BTreeMap::from([(ApiKey(18), VersionRange::new(ApiVersion(0), ApiVersion(0)))]),
+            nodes: None,
+        };
+        let answer = broker
+            .ask(API_VERSIONS, &json!({}))
+            .map_err(|refused| unreachable(format!("no answer to ApiVersions version 0: {}", refused.what)))?;
+        if answer["ErrorCode"] != 0 {
+            return Err(unreachable(format!("ApiVersions version 0 is answered with error {}", answer["ErrorCode"])));
+        }
+        let number = |json: &Json| json.as_i64().and_then(|number| i16::try_from(number).ok());
+        for api in answer["ApiKeys"].as_array().into_iter().flatten() {
+            if let (Some(key), Some(lowest), Some(highest)) =
+                (number(&api["ApiKey"]), number(&api["MinVersion"]), number(&api["MaxVersion"]))
+            {
+                let range = VersionRange::new(ApiVersion(lowest), ApiVersion(highest));
+                broker.advertised.insert(ApiKey(key), range);
+            }
+        }
+        broker.nodes = broker.find_nodes();
+        Ok(broker)
+    }
+
+    /// The versions of an API that the broker advertises.
+    pub fn advertised(&self, api: &str) -> VersionRange {
+        let key = self.protocol.api(api, MessageKind::Request).and_then(|spec| spec.api_key);
+        key.and_then(|key| self.advertised.get(&key)).copied().unwrap_or(VersionRange::NONE)
+    }
+
+    fn find_nodes(&self) -> Option<(i64, i64)> {
+        let answer = self.ask(METADATA, &json!({ "Topics": [] })).ok()?;
+        let brokers = answer["Brokers"].as_array()?;
+        let mut ids: Vec<i64> = brokers.iter().filter_map(|broker| broker["NodeId"].as_i64()).collect();
+        ids.sort_unstable();
+        let listens_here = |broker: &&Json| {
+            let host = broker["Host"].as_str().unwrap_or_default();
+            let here = host == self.target.address.ip().to_string()
+                || host == "localhost" && self.target.address.ip().is_loopback();
+            here && broker["Port"].as_i64() == Some(self.target.address.port().into())
+        };
+        let own = brokers.iter().find(listens_here).and_then(|broker| broker["NodeId"].as_i64());
+        Some((own.or(ids.first().copied())?, ids.last()? + 98))
+    }
+
+    /// Runs a case at each of its versions.
+    pub fn run(&self, case: &Case) -> Vec<Outcome> {
+        case.versions.iter().map(|version| self.run_version(case, version)).collect()
+    }
+
+    /// Runs a case at one version.
+    pub fn run_version(&self, case: &Case, version: ApiVersion) -> Outcome {
+        let started = Instant::now();
+        let mut outcome = self.judge(case, version);
+        outcome.elapsed_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        outcome
+    }
+
+    fn judge(&self, case: &Case, version: ApiVersion) -> Outcome {
+        let run = CaseRun::new(self, case, version);
+        if let Some((verdict, why)) = run.obstacle() {
+            return run.outcome(verdict, Some(why));
+        }
+        if let Some(configs) = &case.topic
+            && let Err(refused) = run.create_topic(configs)
+        {
+            run.delete_topic();
+            let why = format!("the scratch topic could not be created: {}", refused.what);
+            return run.outcome(Verdict::NotRun, Some(why));
+        }
+        let mut outcome = run.converse();
+        run.clean_up();
+        if case.consent == Consent::Hostile
+            && let Err(class) = self.still_answers()
+        {
+            outcome.verdict = Verdict::Fail;
+            outcome.class = Some(class);
+            outcome.severity = Some(class.severity());
+            outcome.sent = Some(run.everything_sent());
+            outcome.detail = Some("afterwards the broker answers ApiVersions no more on a new connection".to_owned());
+        }
+        outcome
+    }
+
+    /// After hostile input: does it accept a connection and answer? No input may end or hang a broker, whatever the level.
+    fn still_answers(&self) -> Result<(), Class> {
+        match self.ask(API_VERSIONS, &json!({})) {
+            Ok(_) => Ok(()),
+            Err(refused) if refused.connected => Err(Class::Hang),
+            Err(_) => Err(Class::Crash),
+        }
+    }
+
+    /// The highest version of an API that both sides have.
+    fn highest(&self, api: &str) -> Option<ApiVersion> {
+        let request = self.protocol.api(api, MessageKind::Request)?;
+        self.advertised(api).intersect(request.valid_versions).highest()
+    }
+
+    /// One request of the harness's own, on a connection of its own, at the highest common version (ApiVersions: 0).
+    fn ask(&self, api: &str, body: &Json) -> Result<Json, Refused> {
+        let version = if api == API_VERSIONS { Some(ApiVersion(0)) } else { self.highest(api) };
+        let version = version.ok_or_else(|| Refused::unsent(format!("{api} is not advertised")))?;
+        self.ask_at(api, version, body)
+    }
+
+    fn ask_at(&self, api: &str, version: ApiVersion, body: &Json) -> Result<Json, Refused> {
+        let request =
+            Request::new(self.protocol, api, version, CORRELATION_OF_OUR_OWN, body).map_err(Refused::unsent)?;
+        let mut connection = Connection::open(self.target.address)
+            .map_err(|error| Refused { what: format!("no connection: {}", error.kind()), connected: false })?;
+        let refused = |what: String| Refused { what, connected: true };
+        connection.send(&request.frame);
+        match connection.receive(ANSWER) {
+            Received::Frame(frame) => match Answer::read(self.protocol, &request, &frame) {
+                Ok(answer) if answer.correlation_id == CORRELATION_OF_OUR_OWN => Ok(answer.body),
+                Ok(_) => Err(refused(format!("{api} is answered with another correlation id"))),
+                Err(what) => Err(refused(format!("{api}: {what}"))),
+            },
+            nothing => Err(refused(format!("{api} version {version}: {}", nothing.describe()))),
+        }
+    }
+}
+
+const CORRELATION_OF_OUR_OWN: i32 = 7;
+
+/// Why a request of the harness's own has no answer.
+struct Refused {
+    what: String,
+    connected: bool,
+}
+
+impl Refused {
+    fn unsent(what: String) -> Refused {
+        Refused { what, connected: true }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::connection::Connection;
+    use super::conversation::has_error;
+    use super::evidence::mask;
+    use super::message::{encode_json, set_size};
+    use super::*;
+    use crate::cases::Cases;
+    use crate::definitions;
+    use crate::expect::Path;
+    use codec::header_version;
+    use std::net::{Ipv4Addr, TcpListener};
+
+    fn exchanges() -> Vec<Case> {
+        Cases::bundled(definitions::bundled()).unwrap_or_else(|errors| panic!("{errors:?}")).exchanges
+    }
+
+    fn request(api: &str, version: i16) -> Request {
+        Request::new(definitions::bundled(), api, ApiVersion(version), 9, &json!({})).unwrap()
+    }
+
+    fn answer(api: &str, version: i16, body: &Json) -> Vec<u8> {
+        let protocol = definitions::bundled();
+        let response = protocol.api(api, MessageKind::Response).unwrap();
+        let mut frame = vec![0; 4];
+        let header = header_version(response, ApiVersion(version));
+        frame.extend(encode_json(protocol, "ResponseHeader", header, &json!({ "CorrelationId": 9 })).unwrap());
+        frame.extend(encode_json(protocol, &response.name, ApiVersion(version), body).unwrap());
+        set_size(&mut frame);
+        frame
+    }
+
+    #[test]
+    fn secrets_and_traces_of_the_machine_are_blanked_in_value_and_bytes() {
+        let entry = |name: &str, value: &str, sensitive: bool| {
+            let synonym = json!({ "Name": name, "Value": value, "Source": 4 });
+            json!({ "Name": name, "Value": value, "IsSensitive": sensitive, "Synonyms": [synonym] })
+        };
+        let configs = [
+            entry("password", "hunter2", true),
+            entry("log.dirs", "/data/x", false),
+            entry("listeners", "PLAINTEXT:41999", false),
+            entry("retention.ms", "1000", false),
+        ];
+        for version in [1, 4] {
+            let body = json!({ "Results": [{ "ResourceType": 4, "ResourceName": "1", "Configs": configs }] });
+            let frame = answer("DescribeConfigs", version, &body);
+            let masked = mask(definitions::bundled(), 41999, &request("DescribeConfigs", version), &frame);
+            let values = Path::parse("Results[0].Configs[].Value").unwrap();
+            let synonyms = Path::parse("Results[0].Configs[].Synonyms[].Value").unwrap();
+            let body = masked.body.unwrap();
+            let shown = ["*******", "*******", "***************", "1000"].map(Json::from);
+            assert_eq!(values.find(&body), shown.iter().collect::<Vec<_>>());
+            assert_eq!(synonyms.find(&body), shown.iter().collect::<Vec<_>>());
+            let bytes = String::from_utf8_lossy(&masked.frame).into_owned();
+            assert!(!["hunter2", "/data", "41999"].iter().any(|secret| bytes.contains(secret)), "{bytes}");
+        }
+    }
+
+    #[test]
+    fn api_versions_refusal_is_read_in_version_0() {
+        let frame = answer("ApiVersions", 0, &json!({ "ErrorCode": 35 }));
+        let read = Answer::read(definitions::bundled(), &request("ApiVersions", 4), &frame).unwrap();
+        assert_eq!((read.version, read.body["ErrorCode"].as_i64()), (ApiVersion(0), Some(35)));
+        assert!(has_error(&read, 35).is_ok() && has_error(&read, 0).is_err());
+    }
+
+    #[test]
+    fn error_code_of_results_needs_a_result() {
+        let read = |body: Json| {
+            let frame = answer("AlterConfigs", 2, &body);
+            Answer::read(definitions::bundled(), &request("AlterConfigs", 2), &frame).unwrap()
+        };
+        assert!(has_error(&read(json!({ "Responses": [{ "ErrorCode": 42 }] })), 42).is_ok());
+        assert!(has_error(&read(json!({ "Responses": [{ "ErrorCode": 42 }, { "ErrorCode": 0 }] })), 42).is_err());
+        assert!(has_error(&read(json!({ "Responses": [] })), 42).is_err());
+    }
+
+    /// The answer to a request's frame; `None` hangs up.
+    type Reply = fn(&[u8]) -> Option<Vec<u8>>;
+
+    /// A broker that answers every request, of which there are only ApiVersions v0, by `reply`.
+    fn broker(reply: Reply) -> SocketAddr {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let mut connection = Connection { stream };
+                while let Received::Frame(frame) = connection.receive(ANSWER) {
+                    let Some(answer) = reply(&frame) else { break };
+                    connection.send(&answer);
+                }
+            }
+        });
+        address
+    }
+
+    /// An honest answer to ApiVersions v0 that advertises just that.
+    fn honest(frame: &[u8]) -> Option<Vec<u8>> {
+        let api = json!({ "ApiKey": 18, "MinVersion": 0, "MaxVersion": 0 });
+        let mut answer = answer("ApiVersions", 0, &json!({ "ErrorCode": 0, "ApiKeys": [api] }));
+        answer[4..8].copy_from_slice(&frame[8..12]);
+        Some(answer)
+    }
+
+    fn judge(slug: &str, reply: Reply) -> Outcome {
+        let target = Target { address: broker(reply), peer: "some@1".into(), release: None, run_id: None };
+        let consents = BTreeSet::from([Consent::Describe, Consent::Hostile]);
+        let settings = Settings { seed: 1, consents, level: Level::Must };
+        let broker = LiveBroker::connect(target, definitions::bundled(), settings).unwrap();
+        let cases = exchanges();
+        let case = cases.iter().find(|case| case.slug == slug && case.api == "ApiVersions").unwrap();
+        broker.run_version(case, ApiVersion(0))
+    }
+
+    /// The harness's own requests have another correlation id than a case's.
+    fn own(frame: &[u8]) -> bool {
+        frame[8..12] == CORRELATION_OF_OUR_OWN.to_be_bytes()
+    }
+
+    #[test]
+    fn honest_broker_passes() {
+        let outcome = judge("answered", honest);
+        assert_eq!((outcome.verdict, outcome.sent), (Verdict::Pass, None));
+    }
+
+    #[test]
+    fn faults_are_classed() {
+        let wrong_id = |frame: &[u8]| {
+            let mut answer = honest(frame)?;
+            answer[7] ^= u8::from(!own(frame));
+            Some(answer)
+        };
+        let hangs_up = |frame: &[u8]| if own(frame) { honest(frame) } else { None };
+        let wrong_code = |frame: &[u8]| {
+            let mut answer = honest(frame)?;
+            answer[9] = if own(frame) { 0 } else { 42 };
+            Some(answer)
+        };
+        let left_over = |frame: &[u8]| {
+            let mut answer = honest(frame)?;
+            if !own(frame) {
+                answer.push(0);
+                set_size(&mut answer);
+            }
+            Some(answer)
+        };
+        let cut_short = |frame: &[u8]| {
+            let mut answer = honest(frame)?;
+            if !own(frame) {
+                answer.pop();
+                set_size(&mut answer);
+            }
+            Some(answer)
+        };
+        let faults: [(Reply, Class); 5] = [
+            (wrong_id, Class::WrongAnswer),
+            (hangs_up, Class::Closed),
+            (wrong_code, Class::WrongAnswer),
+            (left_over, Class::WrongBytes),
+            (cut_short, Class::WrongBytes),
+        ];
+        for (reply, class) in faults {
+            let outcome = judge("answered", reply);
+            assert_eq!((outcome.verdict, outcome.class), (Verdict::Fail, Some(class)), "{outcome:?}");
+            assert!(outcome.sent.is_some() && outcome.want.is_some() && outcome.got.is_some(), "{outcome:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_advertised_is_unsupported() {
+        let target = Target { address: broker(honest), peer: "some@1".into(), release: None, run_id: None };
+        let settings = Settings { seed: 1, consents: BTreeSet::new(), level: Level::Must };
+        let outcomes = run(target, definitions::bundled(), &exchanges(), settings).unwrap();
+        let verdict = |case: &str| outcomes.iter().find(|outcome| outcome.case == case).unwrap().verdict;
+        assert_eq!(verdict("broker/alter-configs/v2/alter-then-describe"), Verdict::Unsupported);
+        assert_eq!(verdict("broker/api-versions/v0/frame-size-zero"), Verdict::NotRun);
+        assert_eq!(verdict("broker/api-versions/v0/answered"), Verdict::Pass);
+        assert!(!outcomes.iter().any(|outcome| outcome.verdict == Verdict::HarnessError));
+    }
+
+    #[test]
+    fn nobody_listening_is_unreachable() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        drop(listener);
+        let target = Target { address, peer: "some@1".into(), release: None, run_id: None };
+        let settings = Settings { seed: 1, consents: BTreeSet::new(), level: Level::Must };
+        let error = LiveBroker::connect(target, definitions::bundled(), settings).unwrap_err();
+        assert_eq!(error.to_string(), "some@1: no answer to ApiVersions version 0: no connection: connection refused");
+    }
+}

@@ -1,0 +1,102 @@
+//! A blocking connection with deadlines, and what may come over it.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use super::ANSWER;
+
+/// The largest answer that is read: a description of a thousand configs with documentation stays far below.
+const ANSWER_LIMIT: u32 = 16 * 1024 * 1024;
+
+/// What came within the time an answer is waited for.
+pub enum Received {
+    /// A whole frame, size included.
+    Frame(Vec<u8>),
+    /// The end of the connection, without a byte.
+    Closed,
+    /// Nothing.
+    Silent,
+    /// Something that is no frame.
+    Broken(String),
+}
+
+impl Received {
+    /// A word or two for a report.
+    pub fn describe(&self) -> String {
+        match self {
+            Received::Frame(_) => "an answer".to_owned(),
+            Received::Closed => "closed".to_owned(),
+            Received::Silent => "silent".to_owned(),
+            Received::Broken(what) => what.clone(),
+        }
+    }
+}
+
+/// A connection, blocking with deadlines.
+pub struct Connection {
+    /// The socket.
+    pub stream: TcpStream,
+}
+
+impl Connection {
+    /// Connects.
+    pub fn open(address: SocketAddr) -> io::Result<Connection> {
+        let stream = TcpStream::connect_timeout(&address, ANSWER)?;
+        stream.set_nodelay(true)?;
+        stream.set_write_timeout(Some(ANSWER))?;
+        Ok(Connection { stream })
+    }
+
+    /// Sends bytes. That the broker closed the connection is seen when the answer is read.
+    pub fn send(&mut self, bytes: &[u8]) {
+        let _ = self.stream.write_all(bytes);
+    }
+
+    /// Waits for a frame, and no longer than `patience`.
+    pub fn receive(&mut self, patience: Duration) -> Received {
+        let deadline = Instant::now() + patience;
+        let mut size = [0; 4];
+        match self.fill(&mut size, deadline) {
+            Filled::All => {}
+            Filled::Part(0, ended) => return if ended { Received::Closed } else { Received::Silent },
+            Filled::Part(..) => return Received::Broken("an answer ends within its size".to_owned()),
+        }
+        let length = match u32::try_from(i32::from_be_bytes(size)) {
+            Ok(length) if length <= ANSWER_LIMIT => length as usize,
+            _ => return Received::Broken(format!("an answer claims a size of {}", i32::from_be_bytes(size))),
+        };
+        let mut frame = vec![0; 4 + length];
+        frame[..4].copy_from_slice(&size);
+        match self.fill(&mut frame[4..], deadline) {
+            Filled::All => Received::Frame(frame),
+            Filled::Part(..) => Received::Broken("an answer ends before its size says".to_owned()),
+        }
+    }
+
+    fn fill(&mut self, buffer: &mut [u8], deadline: Instant) -> Filled {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() || self.stream.set_read_timeout(Some(left)).is_err() {
+                return Filled::Part(filled, false);
+            }
+            match self.stream.read(&mut buffer[filled..]) {
+                Ok(0) => return Filled::Part(filled, true),
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                    return Filled::Part(filled, false);
+                }
+                Err(_) => return Filled::Part(filled, true),
+            }
+        }
+        Filled::All
+    }
+}
+
+/// How much of a buffer was filled, and whether the connection ended.
+enum Filled {
+    All,
+    Part(usize, bool),
+}

@@ -1,0 +1,549 @@
+//! One case at one version on one broker: its scratch topic, its conversation, and the judgement.
+
+use std::collections::BTreeMap;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use codec::{ApiVersion, MessageKind, VersionRange, hex};
+use serde_json::{Map, Value as Json, json};
+use sha2::{Digest, Sha256};
+
+use super::connection::{Connection, Received};
+use super::evidence::{evidence, mask};
+use super::message::{Answer, Body, Request};
+use super::{ANSWER, LiveBroker, Refused};
+use crate::exchange::{Case, Consent, Send, Step, StepVersion, substitute};
+use crate::expect::{Expect, Found, Matcher, Path, map_text};
+use crate::results::{At, Class, Op, Outcome, Role, Verdict};
+
+/// How long nothing must come where nothing is due.
+const SILENCE: Duration = Duration::from_millis(300);
+/// How long a change may take to be seen, and a scratch topic to be there.
+const VISIBLE: Duration = Duration::from_secs(5);
+const CREATE_TOPICS: &str = "CreateTopics";
+const DELETE_TOPICS: &str = "DeleteTopics";
+const DESCRIBE_CONFIGS: &str = "DescribeConfigs";
+const TOPIC_ALREADY_EXISTS: i64 = 36;
+
+/// What the variables of one case at one version stand for.
+struct Names {
+    prefix: String,
+    node: Option<(i64, i64)>,
+    correlation: i32,
+}
+
+impl Names {
+    fn new(broker: &LiveBroker, case: &Case, version: ApiVersion) -> Names {
+        let digest = Sha256::digest(format!("{}/{}", broker.settings.seed, case.id(version)));
+        let run_id = broker.target.run_id.as_deref().map(|id| format!("-{id}")).unwrap_or_default();
+        Names {
+            prefix: format!("conform{run_id}-{}", hex(&digest[..6])),
+            node: broker.nodes,
+            correlation: i32::from_be_bytes([digest[6] & 0x7f, digest[7], digest[8], digest[9]]),
+        }
+    }
+
+    fn topic(&self) -> String {
+        format!("{}-topic", self.prefix)
+    }
+
+    fn text(&self, text: &str) -> String {
+        substitute(text, &|name| match (name, self.node) {
+            ("topic", _) => self.topic(),
+            ("prefix", _) => self.prefix.clone(),
+            ("node", Some((node, _))) => node.to_string(),
+            ("other_node", Some((_, other))) => other.to_string(),
+            (name, _) => format!("${name}"),
+        })
+    }
+}
+
+/// One case at one version on one broker.
+pub struct CaseRun<'r, 'p> {
+    broker: &'r LiveBroker<'p>,
+    case: &'r Case,
+    version: ApiVersion,
+    names: Names,
+}
+
+impl<'r, 'p> CaseRun<'r, 'p> {
+    /// Names what the case needs.
+    pub fn new(broker: &'r LiveBroker<'p>, case: &'r Case, version: ApiVersion) -> CaseRun<'r, 'p> {
+        CaseRun { broker, case, version, names: Names::new(broker, case, version) }
+    }
+}
+
+impl CaseRun<'_, '_> {
+    /// Why the case cannot run here.
+    pub fn obstacle(&self) -> Option<(Verdict, String)> {
+        let (case, broker) = (self.case, self.broker);
+        let advertised = broker.advertised(&case.api);
+        let has = advertised.contains(self.version);
+        if case.unadvertised && has {
+            let why = format!("the case is about versions that are not advertised, and {} {advertised} is", case.api);
+            return Some((Verdict::NotRun, why));
+        }
+        if !case.unadvertised && !has {
+            let why = match advertised.is_none() {
+                true => format!("the broker does not advertise {}", case.api),
+                false => format!("the broker advertises {} {advertised}", case.api),
+            };
+            return Some((Verdict::Unsupported, why));
+        }
+        for step in case.steps.iter().chain(&case.finally) {
+            let range = broker.advertised(&step.api);
+            let there = match step.version {
+                StepVersion::Case => true,
+                StepVersion::Max => broker.highest(&step.api).is_some(),
+                StepVersion::Exact(version) => case.unadvertised || range.contains(version),
+            };
+            if !there {
+                let why = format!("the case needs {}, of which the broker advertises {range}", step.api);
+                return Some((Verdict::Unsupported, why));
+            }
+        }
+        for consent in case.needs() {
+            let flag = match consent {
+                Consent::Describe => continue,
+                Consent::Writes => "--allow-writes",
+                Consent::BrokerWrites => "--allow-broker-writes",
+                Consent::Hostile => "--allow-hostile",
+            };
+            if !broker.settings.consents.contains(&consent) {
+                return Some((Verdict::NotRun, format!("not without {flag}")));
+            }
+        }
+        if self.names.node.is_none() && case.steps.iter().any(wants_node) {
+            return Some((Verdict::NotRun, "the broker's node id is not known: Metadata was not answered".to_owned()));
+        }
+        None
+    }
+
+    pub fn outcome(&self, verdict: Verdict, detail: Option<String>) -> Outcome {
+        let request = self.broker.protocol.api(&self.case.api, MessageKind::Request);
+        Outcome {
+            peer: self.broker.target.peer.clone(),
+            role: Role::Broker,
+            message: request.map_or_else(|| self.case.api.clone(), |spec| spec.name.to_string()),
+            api: self.case.api.clone(),
+            version: self.version.0,
+            case: self.case.id(self.version),
+            op: Op::Exchange,
+            level: self.case.level,
+            verdict,
+            class: None,
+            severity: None,
+            at: None,
+            sent: None,
+            want: None,
+            got: None,
+            detail,
+            elapsed_ms: 0,
+        }
+    }
+
+    /// The conversation: steps in order until one is not as expected.
+    pub fn converse(&self) -> Outcome {
+        let Ok(mut connection) = Connection::open(self.broker.target.address) else {
+            return self.outcome(Verdict::NotRun, Some("the broker accepts no connection any more".to_owned()));
+        };
+        let mut notes: Vec<String> = Vec::new();
+        let mut index = 0;
+        while index < self.case.steps.len() {
+            // Pipelined steps and the one they lead to.
+            let length = self.case.steps[index..].iter().take_while(|step| step.pipelined).count() + 1;
+            let group = &self.case.steps[index..(index + length).min(self.case.steps.len())];
+            match self.group(&mut connection, index, group) {
+                Ok(more) => notes.extend(more),
+                Err(GroupError::Ours(what)) => return self.outcome(Verdict::HarnessError, Some(what)),
+                Err(GroupError::Deviation(deviation)) => return self.deviation(*deviation),
+            }
+            index += group.len();
+        }
+        match notes.is_empty() {
+            true => self.outcome(Verdict::Pass, None),
+            false => self.outcome(Verdict::Variant, Some(notes.join("; "))),
+        }
+    }
+
+    fn deviation(&self, deviation: Deviation) -> Outcome {
+        let fails = self.case.level <= self.broker.settings.level;
+        let mut outcome = self.outcome(if fails { Verdict::Fail } else { Verdict::Differs }, Some(deviation.detail));
+        outcome.class = Some(deviation.class);
+        outcome.severity = Some(deviation.class.severity());
+        outcome.at = deviation.path.map(|path| At { path, offset: None, length: None });
+        outcome.sent = Some(deviation.sent);
+        outcome.want = Some(deviation.want);
+        outcome.got = Some(deviation.got);
+        outcome
+    }
+
+    /// Sends the requests of a group together and judges the answers in order; gives notes on variants.
+    fn group(&self, connection: &mut Connection, first: usize, group: &[Step]) -> Result<Vec<String>, GroupError> {
+        let mut requests = Vec::new();
+        for (offset, step) in group.iter().enumerate() {
+            requests.push(self.request(first + offset, step).map_err(GroupError::Ours)?);
+        }
+        let bytes: Vec<u8> = requests.iter().flat_map(|request| request.frame.iter().copied()).collect();
+        let deadline =
+            Instant::now() + Duration::from_millis(group.iter().map(|step| step.within_ms).max().unwrap_or(0));
+        let mut pause = Duration::from_millis(2);
+        loop {
+            connection.send(&bytes);
+            let mut notes = Vec::new();
+            let mut deviation = None;
+            for (offset, (step, request)) in group.iter().zip(&requests).enumerate() {
+                match self.step(connection, first + offset, step, request) {
+                    Ok(note) => notes.extend(note),
+                    Err(found) => {
+                        deviation = Some(found);
+                        break;
+                    }
+                }
+            }
+            match deviation {
+                None => return Ok(notes),
+                Some(found) if !found.answered || Instant::now() + pause >= deadline => {
+                    return Err(GroupError::Deviation(found));
+                }
+                Some(_) => sleep(pause),
+            }
+            pause = (pause * 2).min(Duration::from_millis(50));
+        }
+    }
+
+    /// Waits for one answer and judges it; `Ok` holds a note when a variant was taken.
+    fn step(
+        &self,
+        connection: &mut Connection,
+        index: usize,
+        step: &Step,
+        request: &Request,
+    ) -> Result<Option<String>, Box<Deviation>> {
+        let Some(expect) = &step.expect else { return Ok(None) };
+        let patience = match (expect, step.deadline_ms) {
+            (Expect::Silent, _) => SILENCE,
+            (_, Some(milliseconds)) => Duration::from_millis(milliseconds),
+            _ => ANSWER,
+        };
+        let received = connection.receive(patience);
+        let answer = match &received {
+            Received::Frame(frame) => Some(Answer::read(self.broker.protocol, request, frame)),
+            _ => None,
+        };
+        let judged = self.compare(expect, request, &received, answer.as_ref());
+        let mismatch = match judged {
+            Ok(()) => return Ok(answer.and_then(Result::ok).and_then(|answer| answer.liberty)),
+            Err(mismatch) => mismatch,
+        };
+        for variant in self.case.variants.iter().filter(|variant| variant.step == index) {
+            // A broker that is no Apache release may behave like any of them.
+            let its_release = self.broker.target.release.as_deref();
+            let applies = match (&variant.releases, its_release) {
+                (Some(releases), Some(release)) => releases.contain(release),
+                _ => true,
+            };
+            if applies && self.compare(&variant.expect, request, &received, answer.as_ref()).is_ok() {
+                return Ok(Some(variant.note.clone()));
+            }
+        }
+        Err(Box::new(self.explain(index, request, expect, &received, mismatch)))
+    }
+
+    fn compare(
+        &self,
+        expect: &Expect,
+        request: &Request,
+        received: &Received,
+        answer: Option<&Result<Answer, String>>,
+    ) -> Result<(), Mismatch> {
+        let plain = |class: Class, what: String| Err(Mismatch { class, what, values: Vec::new() });
+        let answer = match (expect, received, answer) {
+            (Expect::Closed, Received::Closed, _) | (Expect::Silent, Received::Silent, _) => return Ok(()),
+            (Expect::Closed, Received::Silent, _) => return plain(Class::NoAnswer, "the connection stays open".into()),
+            (Expect::Silent, Received::Closed, _) => return plain(Class::Closed, "the connection is closed".into()),
+            (_, Received::Closed, _) => return plain(Class::Closed, "the connection is closed".into()),
+            (_, Received::Silent, _) => return plain(Class::NoAnswer, "no answer comes".into()),
+            (_, Received::Broken(what), _) => return plain(Class::WrongBytes, what.clone()),
+            (Expect::Closed | Expect::Silent, Received::Frame(_), _) => {
+                return plain(Class::TooLenient, "it is answered".into());
+            }
+            (_, Received::Frame(_), Some(Err(what))) => return plain(Class::WrongBytes, what.clone()),
+            (_, Received::Frame(_), Some(Ok(answer))) => answer,
+            (_, Received::Frame(_), None) => unreachable!("each frame is read"),
+        };
+        if answer.correlation_id != request.correlation_id {
+            return plain(Class::WrongAnswer, "the correlation id is another".into());
+        }
+        if let Some(left) = answer.left {
+            return plain(Class::WrongBytes, format!("{left} bytes are left over behind the answer"));
+        }
+        match expect {
+            Expect::Error(code) => has_error(answer, *code),
+            Expect::Values(values) => self.compare_values(values, request, answer),
+            Expect::Closed | Expect::Silent => unreachable!("handled above"),
+        }
+    }
+
+    fn compare_values(
+        &self,
+        values: &BTreeMap<String, Matcher>,
+        request: &Request,
+        answer: &Answer,
+    ) -> Result<(), Mismatch> {
+        let text = |text: &str| self.names.text(text);
+        let mut wrong = Vec::new();
+        for (path, matcher) in values {
+            let path = Path::parse(&text(path)).expect("paths are linted");
+            let versions = path.versions(&request.response).expect("paths are linted");
+            if !versions.contains(answer.version) {
+                continue;
+            }
+            let matcher = matcher.map_text(&text);
+            if let Err(found) = matcher.check(&path, &answer.body) {
+                wrong.push(WrongValue { path, matcher, found });
+            }
+        }
+        match wrong.first() {
+            None => Ok(()),
+            Some(first) => Err(Mismatch { class: first.class(), what: first.describe(), values: wrong }),
+        }
+    }
+
+    fn explain(
+        &self,
+        index: usize,
+        request: &Request,
+        expect: &Expect,
+        received: &Received,
+        mismatch: Mismatch,
+    ) -> Deviation {
+        let masked = match received {
+            Received::Frame(frame) => {
+                Some(mask(self.broker.protocol, self.broker.target.address.port(), request, frame))
+            }
+            _ => None,
+        };
+        let (mut want, mut got) = (Map::new(), Map::new());
+        for WrongValue { path, matcher, found } in &mismatch.values {
+            // What is shown comes out of the masked bytes: values that are secret or differ by machine are blanked there.
+            let shown = masked.as_ref().and_then(|masked| matcher.check(path, masked.body.as_ref()?).err());
+            want.insert(path.to_string(), matcher.to_json());
+            got.insert(path.to_string(), shown.as_ref().unwrap_or(found).to_json());
+        }
+        let got_values = (!got.is_empty()).then_some(Json::Object(got));
+        let got = match &masked {
+            Some(masked) => json!({ "values": got_values, "frame": evidence(&masked.frame) }),
+            None => received.describe().into(),
+        };
+        let place = match self.case.steps.len() {
+            1 => String::new(),
+            _ => format!("step {} ({} version {}): ", index + 1, request.api, request.version),
+        };
+        Deviation {
+            class: mismatch.class,
+            path: mismatch.values.first().map(|wrong| wrong.path.to_string()),
+            detail: format!("{place}{}", mismatch.what),
+            sent: evidence(&request.frame),
+            want: if want.is_empty() { expect.to_json() } else { Json::Object(want) },
+            got,
+            answered: masked.is_some(),
+        }
+    }
+
+    /// The request of a step, encoded.
+    fn request(&self, index: usize, step: &Step) -> Result<Request, String> {
+        let version = match step.version {
+            StepVersion::Case => self.version,
+            StepVersion::Exact(version) => version,
+            StepVersion::Max => self.broker.highest(&step.api).ok_or("no common version")?,
+        };
+        let correlation = i32::try_from(index).map_or(self.names.correlation, |index| self.names.correlation ^ index);
+        let protocol = self.broker.protocol;
+        let mut request = match &step.send {
+            Send::Frame(frame) => {
+                let mut request = Request::raw(protocol, &step.api, version, correlation, self.begun_frame(index))?;
+                request.frame.clone_from(frame);
+                request
+            }
+            Send::Value(json) => {
+                let body = map_text(json, &|text| self.names.text(text));
+                Request::with(protocol, &step.api, version, correlation, step, Body::Value(&body))?
+            }
+            Send::Body(bodies) => {
+                let body =
+                    bodies.iter().find(|(range, _)| range.contains(version)).ok_or("no bytes for this version")?;
+                Request::with(protocol, &step.api, version, correlation, step, Body::Bytes(&body.1))?
+            }
+        };
+        request.mutate(step.cut, &step.append);
+        Ok(request)
+    }
+
+    /// The bytes of a frame that is sent in pieces, each but the last met with silence, up to those of step `index`.
+    fn begun_frame(&self, index: usize) -> Vec<u8> {
+        let mut pieces = Vec::new();
+        for (number, step) in self.case.steps[..=index].iter().enumerate().rev() {
+            match &step.send {
+                Send::Frame(frame) if number == index || step.expect == Some(Expect::Silent) => pieces.push(frame),
+                _ => break,
+            }
+        }
+        pieces.into_iter().rev().flatten().copied().collect()
+    }
+
+    /// Everything the case sends, in hex.
+    pub fn everything_sent(&self) -> String {
+        let requests = self.case.steps.iter().enumerate().filter_map(|(index, step)| self.request(index, step).ok());
+        requests.map(|request| evidence(&request.frame)).collect()
+    }
+
+    pub fn create_topic(&self, configs: &BTreeMap<String, String>) -> Result<(), Refused> {
+        let configs: Vec<Json> = configs.iter().map(|(name, value)| json!({ "Name": name, "Value": value })).collect();
+        let topic = json!({
+            "Name": self.names.topic(), "NumPartitions": 1, "ReplicationFactor": 1, "Assignments": [], "Configs": configs,
+        });
+        let request = json!({ "Topics": [topic], "timeoutMs": 5000 });
+        let create = || {
+            let answer = self.broker.ask(CREATE_TOPICS, &request)?;
+            Ok(answer["Topics"][0]["ErrorCode"].as_i64().unwrap_or(-1))
+        };
+        let mut error = create()?;
+        if error == TOPIC_ALREADY_EXISTS {
+            // An earlier run with the same seed was killed before it cleaned up.
+            self.delete_topic();
+            error = create()?;
+        }
+        if error != 0 {
+            return Err(Refused::unsent(format!("CreateTopics is answered with error {error}")));
+        }
+        self.wait_for_topic();
+        Ok(())
+    }
+
+    /// A created topic may be described as unknown for some milliseconds.
+    fn wait_for_topic(&self) {
+        let resource = json!({ "ResourceType": 2, "ResourceName": self.names.topic(), "ConfigurationKeys": [] });
+        let deadline = Instant::now() + VISIBLE;
+        while Instant::now() < deadline {
+            match self.broker.ask(DESCRIBE_CONFIGS, &json!({ "Resources": [resource] })) {
+                Ok(answer) if answer["Results"][0]["ErrorCode"] != 0 => sleep(Duration::from_millis(2)),
+                _ => return,
+            }
+        }
+    }
+
+    pub fn delete_topic(&self) {
+        let topic = self.names.topic();
+        let range = self.broker.advertised(DELETE_TOPICS);
+        // Up to version 5 topics are named in a list of texts, from 6 on in structures (KIP-516).
+        let named = range.intersect(VersionRange::new(ApiVersion(0), ApiVersion(5))).highest();
+        let _ = match named {
+            Some(version) => {
+                let body = json!({ "TopicNames": [topic], "TimeoutMs": 5000 });
+                self.broker.ask_at(DELETE_TOPICS, version, &body)
+            }
+            None => self.broker.ask(DELETE_TOPICS, &json!({ "Topics": [{ "Name": topic }], "TimeoutMs": 5000 })),
+        };
+    }
+
+    /// Sets back what the case changed, on connections of its own: the case's may be closed or out of step.
+    pub fn clean_up(&self) {
+        for step in &self.case.finally {
+            let version = match step.version {
+                StepVersion::Exact(version) => Some(version),
+                StepVersion::Case => Some(self.version),
+                StepVersion::Max => self.broker.highest(&step.api),
+            };
+            if let (Some(version), Send::Value(json)) = (version, &step.send) {
+                let body = map_text(json, &|text| self.names.text(text));
+                let _ = self.broker.ask_at(&step.api, version, &body);
+            }
+        }
+        if self.case.topic.is_some() {
+            self.delete_topic();
+        }
+    }
+}
+
+/// Whether a step's texts hold a node id.
+fn wants_node(step: &Step) -> bool {
+    let sent = match &step.send {
+        Send::Value(json) => json.to_string(),
+        _ => String::new(),
+    };
+    let expected = step.expect.as_ref().map(|expect| expect.to_json().to_string()).unwrap_or_default();
+    ["$node", "$other_node"].iter().any(|variable| sent.contains(variable) || expected.contains(variable))
+}
+
+enum GroupError {
+    /// The case could not be put into bytes: a fault of ours.
+    Ours(String),
+    Deviation(Box<Deviation>),
+}
+
+/// How an answer is not as expected, ready for an outcome.
+struct Deviation {
+    class: Class,
+    path: Option<String>,
+    detail: String,
+    sent: String,
+    want: Json,
+    got: Json,
+    /// Whether an answer came, so that asking again makes sense.
+    answered: bool,
+}
+
+/// How an answer is not as expected.
+pub(super) struct Mismatch {
+    class: Class,
+    what: String,
+    values: Vec<WrongValue>,
+}
+
+struct WrongValue {
+    path: Path,
+    matcher: Matcher,
+    found: Found,
+}
+
+impl WrongValue {
+    /// State that is wrong or changed is a wrong value; a wrong code, echo or type is a wrong answer; a success where
+    /// an error is due hides the error.
+    fn class(&self) -> Class {
+        match self.path.last_field() {
+            "ErrorCode" if self.found == Found::One(0.into()) => Class::ErrorHidden,
+            "Value" | "ConfigSource" | "IsDefault" | "ReadOnly" | "IsSensitive" | "Source" => Class::WrongValue,
+            _ => Class::WrongAnswer,
+        }
+    }
+
+    fn describe(&self) -> String {
+        match &self.found {
+            Found::Nothing => format!("{} is not there", self.path),
+            Found::One(Json::Number(number)) => {
+                format!("{} is {number}, due is {}", self.path, self.matcher.to_json())
+            }
+            Found::One(_) | Found::Several(_) => format!("{} is not what is due", self.path),
+        }
+    }
+}
+
+/// The answer's own error code, or else those of all its results, of which there is at least one.
+pub(super) fn has_error(answer: &Answer, code: i16) -> Result<(), Mismatch> {
+    let own = Path::parse("ErrorCode").expect("a path");
+    let path = if own.find(&answer.body).is_empty() {
+        let results = ["Results", "Responses", "Topics"].into_iter().find(|name| answer.body.get(name).is_some());
+        Path::parse(&format!("{}[].ErrorCode", results.unwrap_or("Results"))).expect("a path")
+    } else {
+        own
+    };
+    let found = path.find(&answer.body);
+    if !found.is_empty() && found.iter().all(|value| **value == code) {
+        return Ok(());
+    }
+    let matcher = Matcher::Is(code.into());
+    let found = matcher.check(&path, &answer.body).err().unwrap_or(Found::Nothing);
+    let wrong = WrongValue { path, matcher, found };
+    Err(Mismatch { class: wrong.class(), what: wrong.describe(), values: vec![wrong] })
+}

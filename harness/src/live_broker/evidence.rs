@@ -1,0 +1,71 @@
+//! What an outcome shows of an answer: no secrets, nothing that differs by machine or moment, and not too much.
+
+use codec::{Frame, Protocol, decode_frame, hex};
+use serde_json::Value as Json;
+
+use super::message::{Request, response_layout};
+
+/// The most bytes of an answer that an outcome shows.
+const EVIDENCE: usize = 4096;
+
+/// An answer with what may not be shown, or differs from run to run, blanked in its bytes.
+pub struct Masked {
+    /// The frame.
+    pub frame: Vec<u8>,
+    /// Its body; `None` where it cannot be decoded.
+    pub body: Option<Json>,
+}
+
+/// Fields that differ by machine or moment.
+const MACHINE_FIELDS: &[&str] = &["Host", "Port", "ClusterId", "TopicId", "FinalizedFeaturesEpoch", "ThrottleTimeMs"];
+
+/// Blanks, in the bytes of an answer: values of sensitive configs, and whatever names a machine, a port or a moment.
+pub fn mask(protocol: &Protocol, port: u16, request: &Request, bytes: &[u8]) -> Masked {
+    let Ok(layout) = response_layout(protocol, request, bytes) else {
+        return Masked { frame: Vec::new(), body: None };
+    };
+    let Ok(frame) = decode_frame(&layout, bytes) else {
+        // Undecodable bytes may hold anything: only their beginning is shown, up to the first result.
+        return Masked { frame: bytes.iter().copied().take(16).collect(), body: None };
+    };
+    let port = port.to_string();
+    let secret = secret_entries(&frame);
+    let mut masked = bytes.to_vec();
+    frame.body().walk(&mut |path, _, node| {
+        let Some(field) = node.layout_field() else { return };
+        let by_name = MACHINE_FIELDS.contains(&&*field.name);
+        let is_secret =
+            || secret.iter().any(|entry| path.strip_prefix(entry).is_some_and(|rest| rest.ends_with(".Value")));
+        // Paths of a machine, addresses, or the port of this run.
+        let of_machine = |text: &str| text.contains('/') || text.contains(&port);
+        let hidden = by_name || node.text().is_some_and(|text| of_machine(text) || is_secret());
+        if hidden && !node.is_null() && node.children().next().is_none() {
+            let (start, end) = (node.node().start as usize + node.prefix_size(), node.node().end as usize);
+            let blank = if node.text().is_some() { b'*' } else { 0 };
+            masked[start..end].fill(blank);
+        }
+    });
+    let body = decode_frame(&layout, &masked).ok().map(|frame| frame.body().value().to_json());
+    Masked { frame: masked, body }
+}
+
+/// Paths of the config entries that are flagged as sensitive.
+fn secret_entries(frame: &Frame) -> Vec<String> {
+    let mut entries = Vec::new();
+    frame.body().walk(&mut |path, _, node| {
+        if let Some(entry) = path.strip_suffix(".IsSensitive")
+            && node.integer() != Some(0)
+        {
+            entries.push(entry.to_owned());
+        }
+    });
+    entries
+}
+
+/// Bytes as hex for an outcome, cut where there are very many.
+pub fn evidence(bytes: &[u8]) -> String {
+    match bytes.get(..EVIDENCE) {
+        Some(beginning) if bytes.len() > EVIDENCE => format!("{}...", hex(beginning)),
+        _ => hex(bytes),
+    }
+}

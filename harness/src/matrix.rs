@@ -1,0 +1,507 @@
+//! The main job: which peers, which cases, run them all, and gather what came of it.
+
+use crate::adapter::{self, Adapter, Answer, Handshake, Launch, Manifest, PeerVersion};
+use crate::cases::Cases;
+use crate::process::interrupted;
+use crate::results::{Level, Outcome, Peer, Results, Role, Row, Run, Status, Verdict};
+use crate::vector::Vector;
+use crate::verdict::{self, Observation};
+use crate::{apache_kafka, exchange, live_broker, reference};
+use anyhow::Context as _;
+use codec::Protocol;
+use globset::{Glob, GlobMatcher};
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use serde_json::{Value as Json, json};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// Name of our own codec among the peers.
+pub const REFERENCE: &str = "reference";
+/// Deadline of one codec case.
+const CASE_DEADLINE: Duration = Duration::from_secs(5);
+
+/// How a run goes about it.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The lowest level that gives `fail`.
+    pub level: Level,
+    /// Peers at a time.
+    pub jobs: usize,
+    /// Seed of everything that is made up.
+    pub seed: u64,
+}
+
+/// A peer in one role.
+#[derive(Clone, Debug)]
+pub enum Candidate {
+    /// Our own codec.
+    Reference,
+    /// A peer with a manifest.
+    Manifest(PeerVersion, Role),
+}
+
+impl Candidate {
+    /// `name@version`, or `reference`.
+    pub fn name(&self) -> String {
+        match self {
+            Candidate::Reference => REFERENCE.to_owned(),
+            Candidate::Manifest(peer, _) => peer.name(),
+        }
+    }
+
+    /// What it is judged as.
+    pub fn role(&self) -> Role {
+        match self {
+            Candidate::Reference => Role::Codec,
+            Candidate::Manifest(_, role) => *role,
+        }
+    }
+
+    /// Whether a run without options has it.
+    pub fn is_default(&self) -> bool {
+        match self {
+            Candidate::Reference => true,
+            Candidate::Manifest(peer, _) => peer.manifest.bundled || peer.manifest.default,
+        }
+    }
+
+    fn row(&self, status: Status, why: Option<String>) -> Peer {
+        let (language, internal) = match self {
+            Candidate::Reference => ("rust".to_owned(), false),
+            Candidate::Manifest(peer, _) => (peer.manifest.language.clone(), peer.manifest.internal),
+        };
+        Peer { peer: self.name(), role: self.role(), language, status, why, internal }
+    }
+}
+
+/// Every peer in each of its roles.
+pub fn candidates() -> Vec<Candidate> {
+    let mut all = vec![Candidate::Reference];
+    for manifest in adapter::manifests() {
+        let manifest: Arc<Manifest> = Arc::new(manifest);
+        for version in &manifest.versions {
+            for &role in &manifest.role {
+                let peer = PeerVersion { manifest: manifest.clone(), version: version.clone() };
+                all.push(Candidate::Manifest(peer, role));
+            }
+        }
+    }
+    all.sort_by_key(|candidate| (candidate.role(), candidate.name()));
+    all
+}
+
+/// Globs over names; a text without wildcards is a literal, and of a peer the name alone will do.
+pub struct Globs(Vec<(String, GlobMatcher)>);
+
+impl Globs {
+    /// Compiles them.
+    pub fn new(patterns: &[String]) -> anyhow::Result<Globs> {
+        let compile = |text: &String| {
+            let glob = Glob::new(text).with_context(|| format!("{text:?} is not a glob"))?;
+            Ok((text.clone(), glob.compile_matcher()))
+        };
+        Ok(Globs(patterns.iter().map(compile).collect::<anyhow::Result<_>>()?))
+    }
+
+    /// Whether any matches.
+    pub fn matches(&self, name: &str) -> bool {
+        let stem = name.split('@').next().unwrap_or(name);
+        self.0.iter().any(|(text, glob)| text == name || text == stem || glob.is_match(name))
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Whether a text has wildcards.
+pub fn is_glob(text: &str) -> bool {
+    text.contains(['*', '?', '[', '{'])
+}
+
+/// Where rows go while a run goes on, and where they are gathered.
+pub struct Recorder {
+    rows: Mutex<Gathered>,
+}
+
+struct Gathered {
+    file: Option<File>,
+    peers: Vec<Peer>,
+    outcomes: Vec<Outcome>,
+    trouble: Option<std::io::Error>,
+}
+
+impl Recorder {
+    /// Appends to `file`, if there is one.
+    pub fn new(file: Option<File>) -> Recorder {
+        let gathered = Gathered { file, peers: Vec::new(), outcomes: Vec::new(), trouble: None };
+        Recorder { rows: Mutex::new(gathered) }
+    }
+
+    fn append(gathered: &mut Gathered, row: &Row) {
+        let Some(file) = &mut gathered.file else { return };
+        let line = serde_json::to_string(row).unwrap_or_default() + "\n";
+        if let Err(error) = file.write_all(line.as_bytes()) {
+            gathered.trouble.get_or_insert(error);
+        }
+    }
+
+    fn peer(&self, peer: Peer) {
+        let mut gathered = self.rows.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        Recorder::append(&mut gathered, &Row::Peer(peer.clone()));
+        gathered.peers.push(peer);
+    }
+
+    fn outcome(&self, outcome: Outcome) {
+        let mut gathered = self.rows.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        Recorder::append(&mut gathered, &Row::Outcome(outcome.clone()));
+        gathered.outcomes.push(outcome);
+    }
+}
+
+/// Everything a run is made from.
+pub struct Bench<'a> {
+    /// Definitions.
+    pub protocol: &'a Protocol,
+    /// Cases.
+    pub cases: &'a Cases,
+    /// The plan.
+    pub plan: &'a Plan,
+    /// The cases that the plan selects.
+    pub selected: BTreeSet<String>,
+    /// Where rows go.
+    pub recorder: Recorder,
+    /// Progress bars; hidden where nobody looks.
+    pub progress: MultiProgress,
+}
+
+impl Bench<'_> {
+    /// Runs every candidate and gives the results, known deviations marked.
+    pub fn run(self, candidates: &[Candidate]) -> anyhow::Result<Results> {
+        let checkout = adapter::checkout();
+        let mut ready = Vec::new();
+        for candidate in candidates {
+            if interrupted() {
+                break;
+            }
+            match self.prepare(candidate, checkout.as_deref()) {
+                Ok(()) => ready.push(candidate.clone()),
+                Err(error) => self.recorder.peer(candidate.row(Status::NotRun, Some(one_line(&format!("{error:#}"))))),
+            }
+        }
+        // Brokers take longest: first, so that the codecs run beside them.
+        ready.sort_by_key(|candidate| std::cmp::Reverse(candidate.role() == Role::Broker));
+        let queue = Mutex::new(ready.into_iter());
+        std::thread::scope(|scope| {
+            for _ in 0..self.plan.jobs.max(1) {
+                scope.spawn(|| {
+                    loop {
+                        let next = queue.lock().unwrap_or_else(std::sync::PoisonError::into_inner).next();
+                        let Some(candidate) = next.filter(|_| !interrupted()) else { return };
+                        self.judge(&candidate, checkout.as_deref());
+                    }
+                });
+            }
+        });
+        self.gathered()
+    }
+
+    /// The results, sorted, with listed deviations marked.
+    fn gathered(self) -> anyhow::Result<Results> {
+        let Bench { cases, plan, selected, recorder, .. } = self;
+        let gathered = recorder.rows.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(error) = gathered.trouble {
+            return Err(error).context("writing results.jsonl: is the disk full?");
+        }
+        let mut results = Results {
+            run: Run {
+                suite: env!("CARGO_PKG_VERSION").to_owned(),
+                cases_sha256: cases.sha256.clone(),
+                seed: plan.seed,
+                level: plan.level,
+                partial: interrupted(),
+            },
+            peers: gathered.peers,
+            outcomes: gathered.outcomes,
+        };
+        results.sort();
+        let whole = selected.len() == cases.list().len() && !results.run.partial;
+        for manifest in adapter::manifests() {
+            mark_known(&mut results, &manifest.name, &manifest.known, whole);
+        }
+        Ok(results)
+    }
+
+    fn spinner(&self, text: String) -> ProgressBar {
+        let bar = self.progress.add(ProgressBar::new_spinner());
+        bar.set_style(ProgressStyle::with_template("{spinner} {msg} {elapsed}").unwrap_or(ProgressStyle::default_spinner()));
+        bar.enable_steady_tick(Duration::from_millis(120));
+        bar.set_message(text);
+        bar
+    }
+
+    /// Makes sure that a peer is built. The error is why it cannot run.
+    fn prepare(&self, candidate: &Candidate, checkout: Option<&Path>) -> anyhow::Result<()> {
+        let Candidate::Manifest(peer, role) = candidate else { return Ok(()) };
+        if let Some(missing) = peer.missing_tool() {
+            anyhow::bail!(missing);
+        }
+        let checkout = checkout.context("adapters are built from a checkout of this repository: run it there")?;
+        let bar = self.spinner(format!("building {}", peer.name()));
+        let built = build(peer, *role, checkout);
+        bar.finish_and_clear();
+        built
+    }
+
+    fn judge(&self, candidate: &Candidate, checkout: Option<&Path>) {
+        let started = Instant::now();
+        let bar = self.spinner(format!("judging {}", candidate.name()));
+        let judged = match candidate {
+            Candidate::Reference => {
+                self.judge_reference(&bar);
+                Ok(())
+            }
+            Candidate::Manifest(peer, role) => match checkout {
+                None => Err(anyhow::anyhow!("adapters are built from a checkout of this repository: run it there")),
+                Some(checkout) => match role {
+                    Role::Codec => self.judge_codec(candidate, peer.launch(checkout), &bar),
+                    Role::Broker => self.judge_broker(candidate, peer, checkout, &bar),
+                    Role::Client => self.judge_client(candidate, peer.launch(checkout), &bar),
+                },
+            },
+        };
+        match judged {
+            Ok(()) => self.recorder.peer(candidate.row(Status::Ran, None)),
+            Err(error) => self.recorder.peer(candidate.row(Status::NotRun, Some(one_line(&format!("{error:#}"))))),
+        }
+        bar.finish_and_clear();
+        if started.elapsed() > Duration::from_secs(2) {
+            let _ = self.progress.println(format!("{} done in {:.1} s", candidate.name(), started.elapsed().as_secs_f32()));
+        }
+    }
+
+    fn vectors(&self) -> impl Iterator<Item = &Vector> {
+        self.cases.vectors.cases.iter().filter(|case| self.selected.contains(&case.id))
+    }
+
+    fn judge_reference(&self, bar: &ProgressBar) {
+        let handshake: Handshake = match serde_json::from_value(reference::handshake(self.protocol)) {
+            Ok(handshake) => handshake,
+            Err(error) => unreachable!("our own handshake is right: {error}"),
+        };
+        let mut ask = |request: Json| Observation::from(Answer::Line(reference::answer(self.protocol, &request)));
+        self.judge_vectors(REFERENCE, &handshake, &mut ask, bar);
+    }
+
+    /// Starts a codec's adapter, probes it, and judges it.
+    fn judge_codec(&self, candidate: &Candidate, launch: Launch, bar: &ProgressBar) -> anyhow::Result<()> {
+        let mut adapter = Adapter::start(launch)?;
+        probe(&mut adapter)?;
+        let handshake = adapter.handshake().clone();
+        self.judge_vectors(&candidate.name(), &handshake, &mut |request| adapter.ask(request, CASE_DEADLINE).into(), bar);
+        adapter.stop();
+        Ok(())
+    }
+
+    fn judge_vectors(
+        &self,
+        peer: &str,
+        handshake: &Handshake,
+        ask: &mut dyn FnMut(Json) -> Observation,
+        bar: &ProgressBar,
+    ) {
+        for case in self.vectors() {
+            for &op in verdict::operations(case) {
+                if interrupted() {
+                    return;
+                }
+                bar.set_message(format!("judging {peer}: {}", case.id));
+                let started = Instant::now();
+                let seen = if verdict::declared(case, op, handshake) {
+                    ask(verdict::request(case, op))
+                } else {
+                    Observation::Unsupported(format!("{peer} does not have {} version {}", case.spec.name, case.version))
+                };
+                self.recorder.outcome(verdict::judge(case, op, &seen, peer, self.plan.level, started.elapsed()));
+            }
+        }
+    }
+
+    fn exchanges(&self) -> impl Iterator<Item = (&exchange::Case, codec::ApiVersion)> {
+        let cases = self.cases.exchanges.iter().flat_map(|case| case.versions.iter().map(move |version| (case, version)));
+        cases.filter(|(case, version)| self.selected.contains(&case.id(*version)))
+    }
+
+    fn judge_broker(
+        &self,
+        candidate: &Candidate,
+        peer: &PeerVersion,
+        checkout: &Path,
+        bar: &ProgressBar,
+    ) -> anyhow::Result<()> {
+        if self.exchanges().next().is_none() {
+            return Ok(());
+        }
+        bar.set_message(format!("starting {}", candidate.name()));
+        let installation = apache_kafka::install(&peer.version, &peer.build_folder(checkout))?;
+        let broker = apache_kafka::Broker::start(&installation)?;
+        let target = live_broker::Target {
+            address: broker.address(),
+            peer: candidate.name(),
+            release: Some(peer.version.clone()),
+            run_id: None,
+        };
+        // The broker is ours, so everything may be done to it.
+        let consents = [exchange::Consent::Describe, exchange::Consent::Writes, exchange::Consent::BrokerWrites, exchange::Consent::Hostile];
+        let judged = self.judge_exchanges(target, consents.into(), bar);
+        broker.stop()?;
+        judged
+    }
+
+    /// Judges whatever listens at the target's address.
+    pub fn judge_exchanges(
+        &self,
+        target: live_broker::Target,
+        consents: BTreeSet<exchange::Consent>,
+        bar: &ProgressBar,
+    ) -> anyhow::Result<()> {
+        let name = target.peer.clone();
+        let settings = live_broker::Settings { seed: self.plan.seed, consents, level: self.plan.level };
+        let broker = live_broker::LiveBroker::connect(target, self.protocol, settings)?;
+        for (case, version) in self.exchanges() {
+            if interrupted() {
+                break;
+            }
+            bar.set_message(format!("judging {name}: {}", case.id(version)));
+            self.recorder.outcome(broker.run_version(case, version));
+        }
+        Ok(())
+    }
+
+    fn judge_client(&self, _candidate: &Candidate, _launch: Launch, _bar: &ProgressBar) -> anyhow::Result<()> {
+        anyhow::bail!("client cases are not there yet")
+    }
+
+    /// Judges a codec or client that somebody else's command starts.
+    pub fn certify(self, role: Role, launch: Launch) -> anyhow::Result<Results> {
+        let bar = self.spinner("starting the adapter".to_owned());
+        let adapter = Adapter::start(launch.clone())?;
+        let handshake = adapter.handshake().clone();
+        adapter.stop();
+        let peer = PeerVersion {
+            manifest: Arc::new(Manifest::of_stranger(&handshake, role)),
+            version: handshake.version.clone(),
+        };
+        let candidate = Candidate::Manifest(peer, role);
+        match role {
+            Role::Codec => self.judge_codec(&candidate, launch, &bar)?,
+            Role::Client => self.judge_client(&candidate, launch, &bar)?,
+            Role::Broker => unreachable!("a broker is reached by its address"),
+        }
+        bar.finish_and_clear();
+        self.recorder.peer(candidate.row(Status::Ran, None));
+        self.gathered()
+    }
+
+    /// Judges a broker that somebody else runs.
+    pub fn certify_broker(
+        self,
+        target: live_broker::Target,
+        consents: BTreeSet<exchange::Consent>,
+    ) -> anyhow::Result<Results> {
+        let bar = self.spinner(format!("judging {}", target.peer));
+        let peer = target.peer.clone();
+        self.judge_exchanges(target, consents, &bar)?;
+        bar.finish_and_clear();
+        self.recorder.peer(Peer {
+            peer,
+            role: Role::Broker,
+            language: "unknown".to_owned(),
+            status: Status::Ran,
+            why: None,
+            internal: false,
+        });
+        self.gathered()
+    }
+}
+
+/// Builds a peer unless this very source was built before.
+pub fn build(peer: &PeerVersion, role: Role, checkout: &Path) -> anyhow::Result<()> {
+    if role == Role::Broker {
+        apache_kafka::install(&peer.version, &peer.build_folder(checkout))?;
+        return Ok(());
+    }
+    peer.build_if_changed(checkout)
+}
+
+/// Adapters are probed before they are believed: what they do not know is `unsupported`, and they do not echo.
+fn probe(adapter: &mut Adapter) -> anyhow::Result<()> {
+    let request = json!({ "op": "decode", "message": "NoSuchMessage", "version": 0, "part": "body", "bytes": "00" });
+    match adapter.ask(request, CASE_DEADLINE) {
+        Answer::Line(line) if line.get("op").is_some() => anyhow::bail!("the adapter echoes what it is asked"),
+        Answer::Line(line) if line.get("unsupported").is_some() => Ok(()),
+        Answer::Line(line) => {
+            anyhow::bail!("the adapter must answer `unsupported` to a message that does not exist, not {line}")
+        }
+        other => anyhow::bail!("the adapter did not answer a probe: {other:?}"),
+    }
+}
+
+/// Marks listed deviations: `known` in place of `fail`, and `unexpected-pass` where one did not show. What shows more
+/// often than it is listed stays a `fail`.
+pub fn mark_known(results: &mut Results, name: &str, known: &[adapter::Known], whole: bool) {
+    for entry in known {
+        let peer = format!("{name}@{}", entry.version);
+        let Ok(globs) = Globs::new(&entry.cases) else { continue };
+        let mut left = entry.count;
+        let mut selected = 0;
+        for outcome in results.outcomes.iter_mut().filter(|outcome| outcome.peer == peer && globs.matches(&outcome.case)) {
+            selected += 1;
+            if outcome.verdict == Verdict::Fail && outcome.class == Some(entry.class) && left > 0 {
+                outcome.verdict = Verdict::Known;
+                let seen = outcome.detail.take().unwrap_or_default();
+                outcome.detail = Some(if seen.is_empty() { entry.why.clone() } else { format!("{} ({seen})", entry.why) });
+                left -= 1;
+            }
+        }
+        // A run of some cases, or of a peer that did not run, says nothing about those that are missing.
+        if left == 0 || selected == 0 || !whole {
+            continue;
+        }
+        let shown = entry.count - left;
+        let passing = |outcome: &&mut Outcome| {
+            outcome.peer == peer && globs.matches(&outcome.case) && outcome.verdict == Verdict::Pass
+        };
+        if let Some(outcome) = results.outcomes.iter_mut().find(passing) {
+            outcome.verdict = Verdict::UnexpectedPass;
+            outcome.detail = Some(format!("{shown} of {} listed deviations show: {}", entry.count, entry.why));
+        }
+    }
+}
+
+/// A text without line breaks or paths of this machine, for `why`.
+fn one_line(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let mut text = lines.join(" | ");
+    if let Ok(here) = std::env::current_dir() {
+        text = text.replace(&here.to_string_lossy().into_owned(), ".");
+    }
+    adapter::cut(&text)
+}
+
+/// Opens `results.jsonl` in a folder that is made when it is not there, and writes the first row.
+pub fn open_results(out: &Path, run: &Run) -> anyhow::Result<File> {
+    std::fs::create_dir_all(out)
+        .with_context(|| format!("{} cannot be made: choose another folder with --out", out.display()))?;
+    let path = out.join("results.jsonl");
+    let mut file = File::create(&path)
+        .with_context(|| format!("{} cannot be written: choose another folder with --out", path.display()))?;
+    writeln!(file, "{}", serde_json::to_string(&Row::Run(run.clone()))?)
+        .with_context(|| format!("writing {}: is the disk full?", path.display()))?;
+    Ok(file)
+}

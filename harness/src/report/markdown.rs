@@ -1,0 +1,147 @@
+//! `matrix.md`: the tables and the deviations, for a repository page or a mail.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::NON_AFFILIATION;
+use super::matrix::{Counts, Matrix, RoleMatrix, Row};
+use super::words::{deviates, place, plural, replay, sign, word};
+use crate::results::{CaseInfo, Outcome, Verdict};
+
+/// The text of `matrix.md`.
+pub fn render(matrix: &Matrix, cases: &BTreeMap<String, CaseInfo>) -> String {
+    let mut page = String::new();
+    let (ran, not_run) = matrix.ran_and_not_run();
+    let run = matrix.run;
+    let _ = write!(
+        page,
+        "# Kafka protocol conformance\n\n\
+         Suite {}, cases `{}`, level {}. Peers: {ran} ran, {not_run} not run. Outcomes: {}.\n\n",
+        text(&run.suite),
+        code(&run.cases_sha256),
+        word(run.level),
+        matrix.counts().sentence()
+    );
+    if run.partial {
+        page += "**The run was interrupted: what is missing was not judged.**\n\n";
+    }
+    let signs: Vec<_> =
+        super::words::WORST_FIRST.iter().map(|&verdict| format!("{} {}", sign(verdict), word(verdict))).collect();
+    let _ = write!(
+        page,
+        "A cell shows its worst verdict, and how many of the outcomes that the peer claims to support pass.\n\
+         Signs: {}.\n\n{NON_AFFILIATION}\n",
+        signs.join(", ")
+    );
+    for role in &matrix.roles {
+        table(&mut page, role);
+    }
+    if matrix.rows().any(|row| !row.ran()) {
+        page += "\n## Not run\n\n";
+        for row in matrix.rows().filter(|row| !row.ran()) {
+            let _ = writeln!(page, "- {} ({}): {}", text(&row.peer.peer), word(row.peer.role), text(row.why()));
+        }
+    }
+    page += "\n## Deviations\n";
+    let deviating = matrix.rows().filter(|row| row.outcomes().any(|outcome| deviates(outcome.verdict)));
+    let before = page.len();
+    for row in deviating {
+        deviations(&mut page, row, cases);
+    }
+    if page.len() == before {
+        page += "\nNone.\n";
+    }
+    page
+}
+
+fn table(page: &mut String, role: &RoleMatrix) {
+    let _ = write!(page, "\n## {}\n\n| peer | language |", plural(role.role));
+    for (api, version) in &role.columns {
+        let _ = write!(page, " {} v{version} |", text(api));
+    }
+    let _ = write!(page, "\n| --- | --- |{}\n", " --- |".repeat(role.columns.len()));
+    for row in &role.rows {
+        let internal = if row.peer.internal { " (internals)" } else { "" };
+        let _ = write!(page, "| {}{internal} | {} |", text(&row.peer.peer), text(&row.peer.language));
+        for column in &role.columns {
+            let cell = match row.cells.get(column) {
+                Some(outcomes) => cell(&Counts::of(outcomes.iter().copied())),
+                None if row.ran() => String::new(),
+                None => format!("{} not-run", sign(Verdict::NotRun)),
+            };
+            let _ = write!(page, " {cell} |");
+        }
+        page.push('\n');
+    }
+}
+
+/// `✗ fail 29/34`; `✓ 34/34` needs no word; `– unsupported` has no numbers.
+fn cell(counts: &Counts) -> String {
+    match counts.worst() {
+        None => String::new(),
+        Some(verdict @ Verdict::Unsupported) => format!("{} unsupported", sign(verdict)),
+        Some(verdict) => {
+            let word = if verdict == Verdict::Pass { String::new() } else { word(verdict) + " " };
+            format!("{} {word}{}/{}", sign(verdict), counts.get(Verdict::Pass), counts.claimed())
+        }
+    }
+}
+
+fn deviations(page: &mut String, row: &Row, cases: &BTreeMap<String, CaseInfo>) {
+    let _ = write!(page, "\n### {} ({})\n\n", text(&row.peer.peer), word(row.peer.role));
+    let mut by_case: BTreeMap<&str, Vec<&Outcome>> = BTreeMap::new();
+    for outcome in row.outcomes().filter(|outcome| deviates(outcome.verdict)) {
+        by_case.entry(&outcome.case).or_default().push(outcome);
+    }
+    for (case, outcomes) in by_case {
+        let _ = writeln!(page, "- `{}` ({})", code(case), word(outcomes[0].level));
+        if let Some(info) = cases.get(case) {
+            let cite: Vec<_> = info.cite.iter().map(|cite| text(cite)).collect();
+            let _ = writeln!(page, "  - requires: {} ({})", text(&info.requires), cite.join("; "));
+        }
+        for outcome in &outcomes {
+            let verdict = outcome.verdict;
+            let _ =
+                write!(page, "  - {} **{}** {} v{}", sign(verdict), word(verdict), word(outcome.op), outcome.version);
+            if let Some(class) = outcome.class {
+                let _ = write!(page, ", {} (severity {})", word(class), class.severity());
+            }
+            if let Some(place) = place(outcome) {
+                let _ = write!(page, ", `{}`", code(&place));
+            }
+            let _ = writeln!(page, ": {}", text(outcome.detail.as_deref().unwrap_or("no detail")));
+        }
+        let _ = writeln!(page, "  - `{}`", code(&replay(outcomes[0])));
+    }
+}
+
+/// Text that Markdown and HTML take literally, on one line.
+fn text(raw: &str) -> String {
+    let mut escaped = String::with_capacity(raw.len());
+    for character in raw.chars() {
+        match character {
+            '<' => escaped += "&lt;",
+            '>' => escaped += "&gt;",
+            '&' => escaped += "&amp;",
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' => escaped.extend(['\\', character]),
+            _ if character.is_control() => escaped.push(' '),
+            _ => escaped.push(character),
+        }
+    }
+    escaped
+}
+
+/// Text for between backticks.
+fn code(raw: &str) -> String {
+    raw.chars()
+        .map(|c| {
+            if c.is_control() {
+                ' '
+            } else if c == '`' {
+                '\''
+            } else {
+                c
+            }
+        })
+        .collect()
+}

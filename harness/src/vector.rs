@@ -1,0 +1,664 @@
+//! Codec cases, `vectors/codec/*.json`: loaded, linted, and expanded to one case a version.
+
+use crate::results::{CaseInfo, Level};
+use codec::{AbsentFields, ApiVersion, DecodeError, FrameLayout, Layout, MessageSpec, Protocol, Value, VersionRange};
+use serde::Deserialize;
+use serde_json::Value as Json;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// A rule of the wire, from `vectors/rules.json`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// Its id, which cases name.
+    pub id: String,
+    /// What it says, in one sentence.
+    pub sentence: String,
+    /// What the bytes of its cases are.
+    pub result: Expected,
+    /// What a codec may do with them.
+    pub outcomes: Vec<Allowed>,
+    /// How binding it is.
+    pub level: Level,
+    /// Where it comes from.
+    pub authority: String,
+}
+
+/// What the bytes or value of a case are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Expected {
+    /// A codec must take them.
+    Valid,
+    /// A codec may take them.
+    Acceptable,
+    /// A codec must refuse them.
+    Invalid,
+    /// A value that an encoder must refuse.
+    Refused,
+}
+
+/// One thing that a codec may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Allowed {
+    /// Give the value; of an encoder that must refuse a field, write the value without it.
+    Value,
+    /// Refuse.
+    Refuse,
+    /// Encode the value to the same bytes again.
+    RecodeSame,
+    /// Drop unknown tags, or keep them.
+    TagsDroppedOrKept,
+    /// Write a tagged field that has its default, or leave it out.
+    DefaultKeptOrDropped,
+    /// Read it as true.
+    True,
+    /// Read the low 32 bits.
+    #[serde(rename = "low-32-bits")]
+    Low32Bits,
+    /// Read null.
+    Null,
+    /// Read it as present.
+    Present,
+    /// Keep the raw bytes.
+    RawBytes,
+    /// Put U+FFFD for what is not UTF-8.
+    ReplacementChar,
+    /// Keep all, the first or the last of repeated tags.
+    TagsAnyOfRepeated,
+    /// Trust the size, or the content.
+    EitherReading,
+    /// Any NaN.
+    AnyNan,
+    /// Give the value and say what is left.
+    ValueWithLeft,
+}
+
+/// What may be cited or named as author, from `vectors/sources.json`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Source {
+    /// Its name.
+    pub name: String,
+    /// Its versions, where it has any.
+    #[serde(default)]
+    pub versions: Vec<String>,
+    /// Whose codec it is.
+    pub family: String,
+    /// What it is.
+    pub what: String,
+}
+
+/// Which part of a frame the bytes of a case are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Part {
+    /// The body.
+    #[default]
+    Body,
+    /// The header that goes with the message and version.
+    Header,
+    /// Size, header and body.
+    Frame,
+}
+
+impl Part {
+    /// Its name in the adapter protocol.
+    pub fn name(self) -> &'static str {
+        match self {
+            Part::Body => "body",
+            Part::Header => "header",
+            Part::Frame => "frame",
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawFile {
+    #[serde(rename = "$schema")]
+    _schema: Option<String>,
+    message: String,
+    cases: Vec<RawCase>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawCase {
+    id: String,
+    rule: String,
+    #[serde(default)]
+    part: Part,
+    versions: String,
+    cite: Vec<String>,
+    requires: String,
+    #[serde(default)]
+    bytes: BTreeMap<String, RawBytes>,
+    value: Option<Json>,
+    #[serde(default)]
+    source: Vec<String>,
+    parent: Option<String>,
+    mutation: Option<String>,
+    level: Option<Level>,
+    reasoning: Option<String>,
+}
+
+/// Hex, or parts of which some repeat.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum RawBytes {
+    Hex(String),
+    Parts(Vec<RawPart>),
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum RawPart {
+    Hex(String),
+    Repeat { repeat: usize, bytes: String },
+}
+
+impl RawBytes {
+    fn expand(&self) -> Result<Vec<u8>, String> {
+        match self {
+            RawBytes::Hex(text) => codec::parse_hex(text),
+            RawBytes::Parts(parts) => parts.iter().try_fold(Vec::new(), |mut out, part| {
+                match part {
+                    RawPart::Hex(text) => out.extend(codec::parse_hex(text)?),
+                    RawPart::Repeat { repeat, bytes } => {
+                        let bytes = codec::parse_hex(bytes)?;
+                        if bytes.len().saturating_mul(*repeat) > 64 << 20 {
+                            return Err("more than 64 MiB".to_owned());
+                        }
+                        out.extend(bytes.repeat(*repeat));
+                    }
+                }
+                Ok(out)
+            }),
+        }
+    }
+}
+
+/// Layouts that a case's part is read with.
+#[derive(Clone, Debug)]
+pub enum PartLayout {
+    /// A body or a header alone.
+    Single(Arc<Layout>),
+    /// A whole frame.
+    Frame(FrameLayout),
+}
+
+/// A decoded part.
+#[derive(Debug)]
+pub struct PartDecoded {
+    /// Its value; a frame's is header and body.
+    pub value: Vec<Value>,
+    /// Bytes after it.
+    pub left: usize,
+    /// Whether nothing about the bytes is merely acceptable.
+    pub valid: bool,
+    /// Whether encoding gives the bytes again.
+    pub canonical: bool,
+}
+
+impl PartLayout {
+    /// The layouts of a part of a message at one version.
+    pub fn new(protocol: &Protocol, spec: &MessageSpec, version: ApiVersion, part: Part) -> Result<PartLayout, codec::SpecError> {
+        Ok(match part {
+            Part::Body => PartLayout::Single(protocol.layout(&spec.name, version)?),
+            Part::Header => PartLayout::Single(protocol.frame_layout(spec, version)?.header),
+            Part::Frame => PartLayout::Frame(protocol.frame_layout(spec, version)?),
+        })
+    }
+
+    fn layouts(&self) -> Vec<(&'static str, &Arc<Layout>)> {
+        match self {
+            PartLayout::Single(layout) => vec![("", layout)],
+            PartLayout::Frame(frame) => vec![("header", &frame.header), ("body", &frame.body)],
+        }
+    }
+
+    /// Reads the JSON form.
+    pub fn from_json(&self, json: &Json, absent: AbsentFields) -> Result<Vec<Value>, codec::EncodeError> {
+        self.layouts()
+            .into_iter()
+            .map(|(name, layout)| {
+                if name.is_empty() {
+                    return Value::from_json(layout, json, absent);
+                }
+                let empty = serde_json::Map::new().into();
+                Value::from_json(layout, json.get(name).unwrap_or(&empty), absent).map_err(|error| codec::EncodeError {
+                    path: format!("{name}.{}", error.path),
+                    ..error
+                })
+            })
+            .collect()
+    }
+
+    /// The JSON form.
+    pub fn to_json(&self, values: &[Value]) -> Json {
+        match (self, values) {
+            (PartLayout::Frame(_), [header, body]) => {
+                serde_json::json!({ "header": header.to_json(), "body": body.to_json() })
+            }
+            (_, values) => values.first().map_or(Json::Null, Value::to_json),
+        }
+    }
+
+    /// Decodes with our codec.
+    pub fn decode(&self, bytes: &[u8]) -> Result<PartDecoded, DecodeError> {
+        match self {
+            PartLayout::Single(layout) => {
+                let decoded = codec::decode(layout, bytes)?;
+                Ok(PartDecoded {
+                    value: vec![decoded.view().value()],
+                    left: decoded.left(),
+                    valid: decoded.tree.is_valid(),
+                    canonical: decoded.tree.anomaly_count() == 0,
+                })
+            }
+            PartLayout::Frame(layout) => {
+                let frame = codec::decode_frame(layout, bytes)?;
+                Ok(PartDecoded {
+                    value: vec![frame.header().value(), frame.body().value()],
+                    left: bytes.len() - frame.end,
+                    valid: frame.header.is_valid() && frame.body.is_valid(),
+                    canonical: frame.header.anomaly_count() + frame.body.anomaly_count() == 0,
+                })
+            }
+        }
+    }
+
+    /// Encodes with our codec.
+    pub fn encode(&self, values: &[Value]) -> Result<Vec<u8>, codec::EncodeError> {
+        match (self, values) {
+            (PartLayout::Frame(layout), [header, body]) => codec::encode_frame(layout, header, body),
+            (PartLayout::Single(layout), [value]) => codec::encode(layout, value),
+            _ => unreachable!("a part has as many values as layouts"),
+        }
+    }
+
+    /// Path and span of the first place where two encodings differ, read from the first.
+    pub fn locate(&self, want: &[u8], got: &[u8]) -> Option<(String, usize, usize)> {
+        let differs = want.iter().zip(got).position(|(want, got)| want != got).unwrap_or(want.len().min(got.len()));
+        self.at_offset(want, differs)
+    }
+
+    /// Path and span of the innermost field that holds an offset.
+    pub fn at_offset(&self, bytes: &[u8], offset: usize) -> Option<(String, usize, usize)> {
+        let mut found = None;
+        let mut visit = |prefix: &str, view: codec::View| {
+            view.walk(&mut |path, _, node| {
+                let (start, end) = (node.node().start as usize, node.node().end as usize);
+                if start <= offset && offset < end {
+                    let path = if prefix.is_empty() { path.to_owned() } else { format!("{prefix}.{path}") };
+                    found = Some((path, start, end - start));
+                }
+            });
+        };
+        match self {
+            PartLayout::Single(layout) => visit("", codec::decode(layout, bytes).ok()?.view()),
+            PartLayout::Frame(layout) => {
+                let frame = codec::decode_frame(layout, bytes).ok()?;
+                visit("header", frame.header());
+                visit("body", frame.body());
+            }
+        }
+        found
+    }
+
+    /// Path of the first place where two values differ.
+    pub fn first_difference(&self, want: &[Value], got: &[Value]) -> Option<String> {
+        self.layouts().iter().zip(want.iter().zip(got)).find_map(|((name, _), (want, got))| {
+            let path = difference(want, got)?;
+            Some(if name.is_empty() { path } else { format!("{name}.{path}") })
+        })
+    }
+}
+
+/// Path of the first place where two values differ.
+fn difference(want: &Value, got: &Value) -> Option<String> {
+    let join = |step: String, rest: String| match rest {
+        rest if rest.is_empty() || rest.starts_with('[') => step + &rest,
+        rest => format!("{step}.{rest}"),
+    };
+    match (want, got) {
+        (Value::Struct(want), Value::Struct(got)) => {
+            let field = want.fields.iter().find_map(|(name, value)| match got.get(name) {
+                Some(other) => difference(value, other).map(|rest| join(name.to_string(), rest)),
+                None => Some(name.to_string()),
+            });
+            field.or_else(|| (want.tags != got.tags).then(|| "_tags".to_owned()))
+        }
+        (Value::Array(want), Value::Array(got)) => {
+            let element = want.iter().zip(got).enumerate().find_map(|(index, (want, got))| {
+                difference(want, got).map(|rest| join(format!("[{index}]"), rest))
+            });
+            element.or_else(|| (want.len() != got.len()).then(|| format!("[{}]", want.len().min(got.len()))))
+        }
+        _ => (want != got).then(String::new),
+    }
+}
+
+/// One codec case at one version.
+#[derive(Clone, Debug)]
+pub struct Vector {
+    /// `codec/describe-configs-response/v4/null-documentation`.
+    pub id: String,
+    /// The message.
+    pub spec: Arc<MessageSpec>,
+    /// The version.
+    pub version: ApiVersion,
+    /// Which part.
+    pub part: Part,
+    /// Its rule.
+    pub rule: Arc<Rule>,
+    /// The rule's level, or the case's own.
+    pub level: Level,
+    /// The bytes; none where a value must be refused.
+    pub bytes: Option<Vec<u8>>,
+    /// The value, in JSON form.
+    pub value: Option<Json>,
+    /// The part's layouts.
+    pub layout: PartLayout,
+    /// What reports say of it.
+    pub info: CaseInfo,
+    /// Who made the bytes.
+    pub source: Vec<String>,
+}
+
+/// Every codec case, and what it rests on.
+#[derive(Debug)]
+pub struct Vectors {
+    /// The rules, by id.
+    pub rules: BTreeMap<String, Arc<Rule>>,
+    /// The sources, by name.
+    pub sources: BTreeMap<String, Source>,
+    /// The cases, by id.
+    pub cases: Vec<Vector>,
+}
+
+/// Something wrong with a vector file: which file, which case, what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lint {
+    /// The file.
+    pub file: String,
+    /// The case's slug, empty for the file itself.
+    pub case: String,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl std::fmt::Display for Lint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.case.is_empty() { write!(f, "{}: {}", self.file, self.what) } else { write!(f, "{}: {}: {}", self.file, self.case, self.what) }
+    }
+}
+
+#[derive(Deserialize)]
+struct SourcesFile {
+    sources: Vec<Source>,
+}
+
+impl Vectors {
+    /// Loads and lints `rules.json`, `sources.json` and the case files, each a name and a text.
+    pub fn load(protocol: &Protocol, rules: &str, sources: &str, files: &[(&str, &str)]) -> Result<Vectors, Vec<Lint>> {
+        let file_lint = |file: &str, error: serde_json::Error| {
+            vec![Lint { file: file.to_owned(), case: String::new(), what: error.to_string() }]
+        };
+        let rules: Vec<Rule> = serde_json::from_str(rules).map_err(|error| file_lint("rules.json", error))?;
+        let rules = rules.into_iter().map(|rule| (rule.id.clone(), Arc::new(rule))).collect();
+        let sources: SourcesFile = serde_json::from_str(sources).map_err(|error| file_lint("sources.json", error))?;
+        let sources = sources.sources.into_iter().map(|source| (source.name.clone(), source)).collect();
+        let mut loading = Loading { protocol, vectors: Vectors { rules, sources, cases: Vec::new() }, lints: Vec::new(), parents: Vec::new() };
+        for (file, text) in files {
+            loading.file(file, text);
+        }
+        loading.duplicates();
+        loading.parents();
+        let Loading { mut vectors, mut lints, .. } = loading;
+        vectors.cases.sort_by(|a, b| a.id.cmp(&b.id));
+        lints.sort_by(|a, b| (&a.file, &a.case).cmp(&(&b.file, &b.case)));
+        if lints.is_empty() { Ok(vectors) } else { Err(lints) }
+    }
+}
+
+struct Loading<'p> {
+    protocol: &'p Protocol,
+    vectors: Vectors,
+    lints: Vec<Lint>,
+    /// File, case and parent of each case that has one.
+    parents: Vec<(String, String, String)>,
+}
+
+impl Loading<'_> {
+    fn file(&mut self, file: &str, text: &str) {
+        let lint = |what: String| Lint { file: file.to_owned(), case: String::new(), what };
+        let raw: RawFile = match serde_json::from_str(text) {
+            Ok(raw) => raw,
+            Err(error) => return self.lints.push(lint(error.to_string())),
+        };
+        let Some(spec) = self.protocol.message(&raw.message).cloned() else {
+            return self.lints.push(lint(format!("no message is called {:?}", raw.message)));
+        };
+        let slug = kebab(&spec.name);
+        if file.trim_end_matches(".json") != slug {
+            self.lints.push(lint(format!("the file of {} is called {slug}.json", spec.name)));
+        }
+        let mut slugs = BTreeSet::new();
+        for case in raw.cases {
+            self.parents.extend(case.parent.iter().map(|parent| (file.to_owned(), case.id.clone(), parent.clone())));
+            let mut whats = Vec::new();
+            if !slugs.insert(case.id.clone()) {
+                whats.push("this id is there twice".to_owned());
+            }
+            self.case(&spec, &slug, &case, &mut whats);
+            self.lints.extend(whats.into_iter().map(|what| Lint { file: file.to_owned(), case: case.id.clone(), what }));
+        }
+    }
+
+    fn case(&mut self, spec: &Arc<MessageSpec>, slug: &str, case: &RawCase, whats: &mut Vec<String>) {
+        if case.id.is_empty() || !case.id.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-') {
+            whats.push("an id is made of lower-case letters, digits and hyphens".to_owned());
+        }
+        if case.requires.trim().is_empty() {
+            whats.push("requires: one sentence says what a correct codec does".to_owned());
+        }
+        let Some(rule) = self.vectors.rules.get(&case.rule).cloned() else {
+            return whats.push(format!("no rule is called {:?}", case.rule));
+        };
+        let versions: VersionRange = match case.versions.parse() {
+            Ok(versions) => versions,
+            Err(error) => return whats.push(format!("versions: {error}")),
+        };
+        if !spec.valid_versions.includes(versions) {
+            whats.push(format!("versions {versions} are not all in {}", spec.valid_versions));
+            return;
+        }
+        self.citations(spec, case, whats);
+        self.authors(&rule, case, whats);
+        for name in case.bytes.keys() {
+            if !name.parse().is_ok_and(|version| versions.contains(ApiVersion(version))) {
+                whats.push(format!("bytes for {name:?}, which is not in versions {versions}"));
+            }
+        }
+        for version in versions.iter() {
+            let layout = match PartLayout::new(self.protocol, spec, version, case.part) {
+                Ok(layout) => layout,
+                Err(error) => return whats.push(error.to_string()),
+            };
+            let bytes = match case.bytes.get(&version.to_string()).map(RawBytes::expand).transpose() {
+                Ok(bytes) => bytes,
+                Err(error) => {
+                    whats.push(format!("bytes of version {version}: {error}"));
+                    continue;
+                }
+            };
+            let vector = Vector {
+                id: format!("codec/{slug}/v{version}/{}", case.id),
+                spec: spec.clone(),
+                version,
+                part: case.part,
+                level: case.level.unwrap_or(rule.level),
+                rule: rule.clone(),
+                bytes,
+                value: case.value.clone(),
+                layout,
+                info: CaseInfo { requires: case.requires.clone(), cite: case.cite.clone() },
+                source: case.source.clone(),
+            };
+            shape(&vector, whats);
+            self.vectors.cases.push(vector);
+        }
+    }
+
+    /// Citations are definition fields that exist, KIPs, guide sections, public reports or JIRA issues.
+    fn citations(&self, spec: &MessageSpec, case: &RawCase, whats: &mut Vec<String>) {
+        if case.cite.is_empty() {
+            whats.push("cite: a case cites at least one source".to_owned());
+        }
+        for cite in &case.cite {
+            let numbered = |prefix: &str| cite.strip_prefix(prefix).is_some_and(|number| number.parse::<u32>().is_ok());
+            let known = numbered("KIP-") || numbered("KAFKA-") || cite.starts_with("guide: ") || is_report(cite);
+            if !known && !self.field_exists(spec, cite) {
+                whats.push(format!("cite: {cite:?} is no field of a definition, KIP, JIRA issue, guide section or public report"));
+            }
+        }
+    }
+
+    fn field_exists(&self, spec: &MessageSpec, path: &str) -> bool {
+        let mut steps = path.split('.');
+        let Some(spec) = steps.next().and_then(|name| if *spec.name == *name { Some(spec) } else { self.protocol.message(name).map(|spec| &**spec) })
+        else {
+            return false;
+        };
+        let mut fields = &spec.fields;
+        for step in steps {
+            let Some(field) = fields.iter().find(|field| *field.name == *step) else { return false };
+            static NO_FIELDS: Vec<codec::FieldSpec> = Vec::new();
+            let structure = field.field_type.struct_name().and_then(|name| spec.structs.get(name));
+            fields = structure.map_or(&NO_FIELDS, |structure| &structure.fields);
+        }
+        true
+    }
+
+    /// Every valid case has two authors of two families, none of them us, or is a mutation of one that has.
+    fn authors(&self, rule: &Rule, case: &RawCase, whats: &mut Vec<String>) {
+        let mut families = BTreeSet::new();
+        for author in &case.source {
+            let (name, version) = author.split_once('@').unwrap_or((author, ""));
+            match self.vectors.sources.get(name) {
+                None => whats.push(format!("source: {author:?} is not in sources.json")),
+                Some(source) if !source.versions.iter().any(|known| known == version) => {
+                    whats.push(format!("source: {name} has no version {version:?} in sources.json"));
+                }
+                Some(source) => {
+                    families.insert(source.family.as_str());
+                }
+            }
+            if name == "reference" || name == "kafka-conform" {
+                whats.push("source: this suite's own codec vouches for nothing".to_owned());
+            }
+        }
+        let derived = case.parent.is_some() || case.mutation.is_some();
+        match rule.result {
+            Expected::Valid if families.len() < 2 && case.reasoning.is_none() => {
+                whats.push("source: a valid case has authors of two families".to_owned());
+            }
+            Expected::Acceptable | Expected::Invalid if case.source.is_empty() && !(case.parent.is_some() && case.mutation.is_some()) => {
+                whats.push("parent and mutation, or a source, are missing".to_owned());
+            }
+            _ if derived && case.mutation.is_none() => whats.push("mutation: how it was made of its parent".to_owned()),
+            _ => {}
+        }
+    }
+
+    fn duplicates(&mut self) {
+        let mut seen: BTreeMap<(&str, i16, &str, &[u8]), &str> = BTreeMap::new();
+        let mut lints = Vec::new();
+        for case in &self.vectors.cases {
+            let Some(bytes) = &case.bytes else { continue };
+            let key = (&*case.spec.name, case.version.0, case.part.name(), bytes.as_slice());
+            if let Some(first) = seen.insert(key, &case.id) {
+                lints.push(Lint {
+                    file: format!("{}.json", kebab(&case.spec.name)),
+                    case: case.id.clone(),
+                    what: format!("the same bytes as {first}"),
+                });
+            }
+        }
+        self.lints.extend(lints);
+    }
+
+    /// A parent is a case of the same file by its id, or any case by its full id.
+    fn parents(&mut self) {
+        let ids: BTreeSet<&str> = self.vectors.cases.iter().map(|case| case.id.as_str()).collect();
+        let exists = |file: &str, parent: &str| {
+            let slug = file.trim_end_matches(".json");
+            ids.contains(parent) || ids.iter().any(|id| id.starts_with(&format!("codec/{slug}/")) && id.ends_with(&format!("/{parent}")))
+        };
+        for (file, case, parent) in &self.parents {
+            if !exists(file, parent) {
+                let what = format!("parent: there is no case {parent:?}");
+                self.lints.push(Lint { file: file.clone(), case: case.clone(), what });
+            }
+        }
+    }
+}
+
+fn is_report(cite: &str) -> bool {
+    cite.split_once('#').is_some_and(|(repository, number)| repository.contains('/') && number.parse::<u32>().is_ok())
+}
+
+/// What a case of its rule's result must hold, and whether its bytes and value are what they say they are.
+fn shape(vector: &Vector, whats: &mut Vec<String>) {
+    let version = vector.version;
+    let value = vector.value.as_ref().map(|json| vector.layout.from_json(json, AbsentFields::Keep));
+    let decoded = vector.bytes.as_ref().map(|bytes| vector.layout.decode(bytes));
+    match (vector.rule.result, value, decoded) {
+        (Expected::Valid, Some(Ok(value)), Some(Ok(decoded))) => {
+            if !decoded.valid || decoded.left > 0 {
+                whats.push(format!("version {version}: the bytes are merely acceptable, the rule says valid"));
+            } else if let Some(path) = vector.layout.first_difference(&value, &decoded.value) {
+                whats.push(format!("version {version}: value and bytes differ at {path}"));
+            }
+        }
+        (Expected::Valid | Expected::Invalid | Expected::Acceptable, _, None) => {
+            whats.push(format!("bytes for version {version} are missing"));
+        }
+        (Expected::Valid, None, _) => whats.push("a valid case has a value".to_owned()),
+        (Expected::Valid, _, Some(Err(error))) => whats.push(format!("version {version}: {error}")),
+        (Expected::Invalid, _, Some(Ok(_))) => whats.push(format!("version {version}: the bytes decode, the rule says invalid")),
+        (Expected::Acceptable, value, Some(Ok(decoded))) => {
+            if decoded.valid && decoded.left == 0 && vector.rule.id != "nan-payload" {
+                whats.push(format!("version {version}: nothing about the bytes is merely acceptable"));
+            }
+            if let Some(Ok(value)) = value
+                && let Some(path) = vector.layout.first_difference(&value, &decoded.value)
+            {
+                whats.push(format!("version {version}: value and bytes differ at {path}"));
+            }
+        }
+        (Expected::Refused, None, _) => whats.push("a case that must be refused has a value".to_owned()),
+        (Expected::Refused, _, Some(_)) => whats.push("a case that must be refused has no bytes".to_owned()),
+        (Expected::Refused, Some(Ok(value)), None) if vector.layout.encode(&value).is_ok() => {
+            whats.push(format!("version {version}: the value encodes, the rule says refused"));
+        }
+        (Expected::Valid | Expected::Acceptable, Some(Err(error)), _) => whats.push(format!("value: {error}")),
+        _ => {}
+    }
+}
+
+/// `DescribeConfigsResponse` as `describe-configs-response`.
+pub fn kebab(name: &str) -> String {
+    let mut text = String::with_capacity(name.len() + 4);
+    for (place, letter) in name.char_indices() {
+        if letter.is_ascii_uppercase() && place > 0 {
+            text.push('-');
+        }
+        text.push(letter.to_ascii_lowercase());
+    }
+    text
+}

@@ -1,0 +1,408 @@
+//! What a codec did with a case, and what that is worth: pure functions from observation to verdict.
+
+use crate::adapter::Answer;
+use crate::results::{At, Class, Level, Op, Outcome, Role, Verdict};
+use crate::vector::{Allowed, Expected, Vector};
+use codec::{AbsentFields, Value};
+use serde_json::{Value as Json, json};
+use std::time::Duration;
+
+/// What came of asking a codec.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Observation {
+    /// A value and the bytes left after it.
+    Value(Json, u64),
+    /// Bytes.
+    Bytes(Vec<u8>),
+    /// It said no.
+    Refused(String),
+    /// It panicked, and the adapter caught it.
+    Panicked(String),
+    /// It does not have this message, version or operation.
+    Unsupported(String),
+    /// It died.
+    Crashed(String),
+    /// No answer in time.
+    Hung(Duration),
+    /// It went over its memory cap.
+    Memory(u64),
+    /// Its adapter did not keep to the protocol.
+    Broken(String),
+    /// It is not there any more.
+    Gone(String),
+}
+
+impl From<Answer> for Observation {
+    fn from(answer: Answer) -> Observation {
+        let line = match answer {
+            Answer::Line(line) => line,
+            Answer::Crashed(how) => return Observation::Crashed(how),
+            Answer::Hung(limit) => return Observation::Hung(limit),
+            Answer::Memory(bytes) => return Observation::Memory(bytes),
+            Answer::Garbage(what) => return Observation::Broken(what),
+            Answer::Gone(why) => return Observation::Gone(why),
+        };
+        let text = |key: &str| line.get(key).map(|text| text.as_str().map_or_else(|| text.to_string(), str::to_owned));
+        if let Some(why) = text("unsupported") {
+            Observation::Unsupported(why)
+        } else if let Some(what) = text("panic") {
+            Observation::Panicked(what)
+        } else if let Some(why) = text("error") {
+            Observation::Refused(why)
+        } else if let Some(bytes) = text("bytes") {
+            codec::parse_hex(&bytes).map_or_else(Observation::Broken, Observation::Bytes)
+        } else if let Some(value) = line.get("value") {
+            Observation::Value(value.clone(), line.get("left").and_then(Json::as_u64).unwrap_or(0))
+        } else {
+            Observation::Broken(format!("an answer without value, bytes, error, panic or unsupported: {line}"))
+        }
+    }
+}
+
+/// The operations that a case is judged by.
+pub fn operations(case: &Vector) -> &'static [Op] {
+    match case.rule.result {
+        Expected::Valid => &[Op::Decode, Op::Encode, Op::Recode],
+        Expected::Acceptable | Expected::Invalid => &[Op::Decode],
+        Expected::Refused => &[Op::Encode],
+    }
+}
+
+/// The request of the adapter protocol.
+pub fn request(case: &Vector, op: Op) -> Json {
+    let mut request = json!({ "message": &*case.spec.name, "version": case.version.0, "part": case.part.name() });
+    let bytes = || codec::hex(case.bytes.as_deref().unwrap_or_default());
+    match op {
+        Op::Encode => {
+            request["op"] = "encode".into();
+            request["value"] = stated(case);
+        }
+        Op::Recode => {
+            request["op"] = "recode".into();
+            request["bytes"] = bytes().into();
+        }
+        _ => {
+            request["op"] = "decode".into();
+            request["bytes"] = bytes().into();
+        }
+    }
+    request
+}
+
+/// The case's value with every field of this version stated, and those that it states beside them.
+fn stated(case: &Vector) -> Json {
+    let json = case.value.clone().unwrap_or(Json::Null);
+    match case.layout.from_json(&json, AbsentFields::Keep) {
+        Ok(value) if case.rule.result == Expected::Valid => case.layout.to_json(&value),
+        _ => json,
+    }
+}
+
+/// A finding, before it is an outcome.
+struct Finding {
+    verdict: Verdict,
+    class: Option<Class>,
+    at: Option<At>,
+    want: Option<Json>,
+    got: Option<Json>,
+    detail: Option<String>,
+}
+
+impl Finding {
+    fn pass() -> Finding {
+        Finding { verdict: Verdict::Pass, class: None, at: None, want: None, got: None, detail: None }
+    }
+
+    fn of(verdict: Verdict, detail: impl Into<String>) -> Finding {
+        Finding { verdict, detail: Some(detail.into()), ..Finding::pass() }
+    }
+
+    /// Against the case: `fail` at the levels that fail, `differs` below.
+    fn against(class: Class, detail: impl Into<String>) -> Finding {
+        Finding { class: Some(class), ..Finding::of(Verdict::Fail, detail) }
+    }
+
+    fn variant(detail: impl Into<String>) -> Finding {
+        Finding::of(Verdict::Variant, detail)
+    }
+}
+
+/// Judges one observation. `fails` is the lowest level that gives `fail`.
+pub fn judge(case: &Vector, op: Op, seen: &Observation, peer: &str, fails: Level, elapsed: Duration) -> Outcome {
+    let mut finding = find(case, op, seen);
+    // No input of any kind may crash, hang or exhaust memory: that is always a must.
+    let level = match finding.class {
+        Some(Class::Crash | Class::Hang | Class::Memory) => Level::Must,
+        // A value read from bytes that are not there misleads whoever uses it, whatever rule was broken.
+        Some(Class::InventedValue | Class::WrongBytes | Class::WrongValue) => Level::Must,
+        _ => case.level,
+    };
+    if finding.verdict == Verdict::Fail && level > fails {
+        finding.verdict = Verdict::Differs;
+    }
+    let evidence = finding.verdict != Verdict::Pass && finding.verdict != Verdict::Unsupported;
+    let sent = match op {
+        Op::Encode => None,
+        _ => case.bytes.as_deref().map(codec::hex),
+    };
+    Outcome {
+        peer: peer.to_owned(),
+        role: Role::Codec,
+        message: case.spec.name.to_string(),
+        api: case.spec.api_name().to_owned(),
+        version: case.version.0,
+        case: case.id.clone(),
+        op,
+        level,
+        verdict: finding.verdict,
+        class: finding.class,
+        severity: finding.class.map(Class::severity),
+        at: finding.at,
+        sent: sent.filter(|_| evidence),
+        want: finding.want.or_else(|| want(case, op)).filter(|_| evidence),
+        got: finding.got.or_else(|| got(seen)).filter(|_| evidence),
+        detail: finding.detail,
+        elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+    }
+}
+
+/// What was due, for the evidence.
+fn want(case: &Vector, op: Op) -> Option<Json> {
+    match (case.rule.result, op) {
+        (Expected::Invalid | Expected::Refused, _) => Some("refuse".into()),
+        (_, Op::Decode) => case.value.clone(),
+        _ => case.bytes.as_deref().map(|bytes| codec::hex(bytes).into()),
+    }
+}
+
+fn got(seen: &Observation) -> Option<Json> {
+    Some(match seen {
+        Observation::Value(value, 0) => value.clone(),
+        Observation::Value(value, left) => json!({ "value": value, "left": left }),
+        Observation::Bytes(bytes) => codec::hex(bytes).into(),
+        Observation::Refused(why) => json!({ "error": why }),
+        Observation::Panicked(what) => json!({ "panic": what }),
+        Observation::Crashed(how) => json!({ "crashed": how }),
+        Observation::Hung(limit) => json!({ "no answer within ms": limit.as_millis() as u64 }),
+        Observation::Memory(_) => json!({ "over the memory cap": true }),
+        Observation::Unsupported(_) | Observation::Broken(_) | Observation::Gone(_) => return None,
+    })
+}
+
+fn find(case: &Vector, op: Op, seen: &Observation) -> Finding {
+    match seen {
+        Observation::Unsupported(why) => Finding::of(Verdict::Unsupported, why),
+        Observation::Gone(why) => Finding::of(Verdict::NotRun, why),
+        Observation::Broken(what) => Finding::of(Verdict::HarnessError, format!("the adapter broke the protocol: {what}")),
+        Observation::Crashed(how) => Finding::against(Class::Crash, format!("the process ended: {how}")),
+        Observation::Hung(limit) => Finding::against(Class::Hang, format!("no answer within {} ms", limit.as_millis())),
+        Observation::Memory(_) => Finding::against(Class::Memory, "it took more than its memory cap"),
+        Observation::Panicked(what) => Finding::against(Class::Panic, format!("it panicked: {what}")),
+        Observation::Refused(why) => refused(case, why),
+        Observation::Value(value, left) if op == Op::Decode => decoded(case, value, *left),
+        Observation::Bytes(bytes) if op != Op::Decode => encoded(case, op, bytes),
+        Observation::Value(..) | Observation::Bytes(_) => {
+            Finding::of(Verdict::HarnessError, "the adapter answered another operation than was asked")
+        }
+    }
+}
+
+fn allows(case: &Vector, allowed: Allowed) -> bool {
+    case.rule.outcomes.contains(&allowed)
+}
+
+fn refused(case: &Vector, why: &str) -> Finding {
+    match case.rule.result {
+        Expected::Invalid | Expected::Refused => Finding::pass(),
+        Expected::Acceptable if allows(case, Allowed::Refuse) => Finding::variant("refused, which the rule allows"),
+        Expected::Acceptable | Expected::Valid => Finding::against(Class::TooStrict, format!("refused: {why}")),
+    }
+}
+
+fn decoded(case: &Vector, json: &Json, left: u64) -> Finding {
+    if case.rule.result == Expected::Invalid {
+        // Where bytes are missing, whatever was given in their place was made up.
+        let class = if matches!(case.rule.id.as_str(), "truncated" | "missing-tag-section") {
+            Class::InventedValue
+        } else {
+            Class::TooLenient
+        };
+        return Finding::against(class, "decoded without an error");
+    }
+    let got = match case.layout.from_json(json, AbsentFields::Drop) {
+        // Peers show unknown tags in wire order or by number: the order is a shim's affair.
+        Ok(got) => by_tag(&got),
+        Err(error) => return Finding::against(Class::WrongValue, format!("a value the definition does not have: {error}")),
+    };
+    let Some(bytes) = &case.bytes else { unreachable!("a case to decode has bytes") };
+    let ours = case.layout.decode(bytes).ok();
+    let due = ours.as_ref().map_or(0, |ours| ours.left as u64);
+    if ours.is_some() && left != due && !allows(case, Allowed::EitherReading) {
+        return Finding::against(Class::WrongValue, format!("{due} bytes are left over, it says {left}"));
+    }
+    let stated = case.value.as_ref().and_then(|value| case.layout.from_json(value, AbsentFields::Keep).ok());
+    let Some(want) = stated.or(ours.map(|ours| ours.value)).map(|want| by_tag(&want)) else {
+        // Acceptable bytes that we refuse and that have no one right reading.
+        return Finding::variant("took bytes that may be refused");
+    };
+    let Some(path) = case.layout.first_difference(&want, &got) else { return Finding::pass() };
+    if without_tags(&want) == without_tags(&got) {
+        let dropped = got.iter().all(|value| tags(value) == 0);
+        if allows(case, Allowed::TagsDroppedOrKept) && dropped {
+            return Finding::variant("unknown tags dropped");
+        }
+        if allows(case, Allowed::TagsAnyOfRepeated) {
+            return Finding::variant("kept other tags of those repeated, which the rule allows");
+        }
+        if case.rule.result == Expected::Acceptable && dropped {
+            return Finding::variant("unknown tags dropped");
+        }
+    }
+    if allows(case, Allowed::ReplacementChar) && with_replacements(&want) == with_replacements(&got) {
+        return Finding::variant("U+FFFD in place of what is not UTF-8");
+    }
+    if allows(case, Allowed::EitherReading) {
+        return Finding::variant("read the tagged field otherwise, which the rule allows");
+    }
+    let span = span_of(case, &path);
+    Finding {
+        at: Some(At {
+            offset: span.map(|(start, _)| start as u64),
+            length: span.map(|(_, length)| length as u64),
+            path: path.clone(),
+        }),
+        ..Finding::against(Class::WrongValue, format!("another value at {path}"))
+    }
+}
+
+/// Offset and length of the field at a path, in the case's bytes.
+fn span_of(case: &Vector, path: &str) -> Option<(usize, usize)> {
+    use crate::vector::PartLayout;
+    let bytes = case.bytes.as_deref()?;
+    let span = |view: codec::View, path: &str| {
+        let node = view.get(path)?.node();
+        Some((node.start as usize, (node.end - node.start) as usize))
+    };
+    match &case.layout {
+        PartLayout::Single(layout) => span(codec::decode(layout, bytes).ok()?.view(), path),
+        PartLayout::Frame(layout) => {
+            let frame = codec::decode_frame(layout, bytes).ok()?;
+            match path.split_once('.')? {
+                ("header", path) => span(frame.header(), path),
+                (_, path) => span(frame.body(), path),
+            }
+        }
+    }
+}
+
+fn encoded(case: &Vector, op: Op, bytes: &[u8]) -> Finding {
+    if case.rule.result == Expected::Refused {
+        return must_refuse(case, bytes);
+    }
+    let Some(want) = &case.bytes else { unreachable!("a case to encode has bytes") };
+    if bytes == want {
+        return Finding::pass();
+    }
+    let (Ok(ours), Ok(theirs)) = (case.layout.decode(want), case.layout.decode(bytes)) else {
+        return at_difference(case, want, bytes, Class::WrongBytes, "bytes that do not decode");
+    };
+    if theirs.left > 0 {
+        return at_difference(case, want, bytes, Class::WrongBytes, "bytes after the end of the message");
+    }
+    if ours.value == theirs.value && allows(case, Allowed::DefaultKeptOrDropped) && (theirs.canonical || theirs.valid) {
+        return Finding::variant("the default of a tagged field kept or dropped otherwise");
+    }
+    if without_tags(&ours.value) == without_tags(&theirs.value) && theirs.valid && ours.value != theirs.value {
+        let dropped = theirs.value.iter().all(|value| tags(value) == 0);
+        return match (dropped, allows(case, Allowed::TagsDroppedOrKept), op) {
+            (true, true, _) => Finding::variant("unknown tags dropped"),
+            (true, false, _) => at_difference(case, want, bytes, Class::Lossy, "unknown tags dropped"),
+            _ => at_difference(case, want, bytes, Class::WrongBytes, "other unknown tags"),
+        };
+    }
+    at_difference(case, want, bytes, Class::WrongBytes, "other bytes")
+}
+
+/// An encoder that took a value without an encoding.
+fn must_refuse(case: &Vector, bytes: &[u8]) -> Finding {
+    let json = case.value.clone().unwrap_or(Json::Null);
+    let left_out = match case.layout.from_json(&json, AbsentFields::Drop) {
+        Ok(value) => case.layout.encode(&value).is_ok_and(|without| without == bytes),
+        Err(_) => false,
+    };
+    if left_out && allows(case, Allowed::Value) {
+        return Finding::variant("left out what the version lacks");
+    }
+    if left_out {
+        return Finding::against(Class::TooLenient, "encoded without what the version lacks");
+    }
+    Finding::against(Class::WrongBytes, "encoded a value that has no encoding")
+}
+
+fn at_difference(case: &Vector, want: &[u8], got: &[u8], class: Class, detail: &str) -> Finding {
+    let place = case.layout.locate(want, got);
+    let detail = match &place {
+        Some((path, ..)) if !path.is_empty() => format!("{detail}, from {path} on"),
+        _ => detail.to_owned(),
+    };
+    let at = place.map(|(path, offset, length)| At { path, offset: Some(offset as u64), length: Some(length as u64) });
+    Finding { at, ..Finding::against(class, detail) }
+}
+
+/// The values with every unknown tag left out.
+fn without_tags(values: &[Value]) -> Vec<Value> {
+    values.iter().map(|value| rewrite(value, &|value| {
+        if let Value::Struct(value) = value {
+            value.tags.clear();
+        }
+    })).collect()
+}
+
+/// The values with unknown tags by number.
+fn by_tag(values: &[Value]) -> Vec<Value> {
+    let sort = |value: &mut Value| {
+        if let Value::Struct(value) = value {
+            value.tags.sort_by_key(|&(tag, _)| tag);
+        }
+    };
+    values.iter().map(|value| rewrite(value, &sort)).collect()
+}
+
+/// The values with U+FFFD for what is not UTF-8.
+fn with_replacements(values: &[Value]) -> Vec<Value> {
+    values.iter().map(|value| rewrite(value, &|value| {
+        if let Value::Bytes(bytes) = value {
+            *value = Value::String(String::from_utf8_lossy(bytes).into_owned());
+        }
+    })).collect()
+}
+
+fn rewrite(value: &Value, change: &dyn Fn(&mut Value)) -> Value {
+    let mut value = value.clone();
+    change(&mut value);
+    match &mut value {
+        Value::Array(elements) => elements.iter_mut().for_each(|element| *element = rewrite(element, change)),
+        Value::Struct(fields) => fields.fields.iter_mut().for_each(|(_, field)| *field = rewrite(field, change)),
+        _ => {}
+    }
+    value
+}
+
+/// How many unknown tags a value holds.
+fn tags(value: &Value) -> usize {
+    match value {
+        Value::Array(elements) => elements.iter().map(tags).sum(),
+        Value::Struct(value) => value.tags.len() + value.fields.iter().map(|(_, field)| tags(field)).sum::<usize>(),
+        _ => 0,
+    }
+}
+
+/// Whether a peer can be asked this: its own declaration, so that nothing is held against what it never claimed.
+pub fn declared(case: &Vector, op: Op, handshake: &crate::adapter::Handshake) -> bool {
+    let ranges = match op {
+        Op::Encode => vec![handshake.range(&case.spec.name, true)],
+        Op::Recode => vec![handshake.range(&case.spec.name, true), handshake.range(&case.spec.name, false)],
+        _ => vec![handshake.range(&case.spec.name, false)],
+    };
+    ranges.iter().all(|range| range.contains(case.version))
+}

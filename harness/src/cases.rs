@@ -1,5 +1,6 @@
 //! Every case that is compiled in, of all three roles.
 
+use crate::client_case::{self, ClientCase};
 use crate::definitions;
 use crate::exchange;
 use crate::results::{CaseInfo, Level, Role};
@@ -17,6 +18,8 @@ pub struct Cases {
     pub vectors: Vectors,
     /// Broker cases.
     pub exchanges: Vec<exchange::Case>,
+    /// Client cases.
+    pub clients: Vec<ClientCase>,
     /// SHA-256 over definitions and cases, in hex.
     pub sha256: String,
 }
@@ -47,6 +50,8 @@ impl Cases {
             .map_err(|lints| lints.iter().map(Lint::to_string).collect::<Vec<_>>())?;
         let exchanges = exchange::load(&texts("broker"), protocol)
             .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+        let clients = client_case::load(&texts("client"), protocol)
+            .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
         let mut digest = Sha256::new();
         let parts = ["codec", "broker", "client"].into_iter().flat_map(texts);
         let rest = [("rules.json", text("rules.json")), ("sources.json", text("sources.json"))];
@@ -58,7 +63,7 @@ impl Cases {
             digest.update(text);
         }
         let sha256 = codec::hex(&digest.finalize());
-        Ok(Cases { vectors, exchanges, sha256 })
+        Ok(Cases { vectors, exchanges, clients, sha256 })
     }
 
     /// Every case at every version, by id.
@@ -81,7 +86,17 @@ impl Cases {
                 info: CaseInfo { requires: case.requires.clone(), cite: case.cite.clone() },
             })
         });
-        let mut list: Vec<Listed> = vectors.chain(exchanges).collect();
+        let clients = self.clients.iter().flat_map(|case| {
+            case.versions.iter().map(|version| Listed {
+                id: case.id(version),
+                role: Role::Client,
+                api: case.api.clone(),
+                version,
+                level: case.level,
+                info: case.info(),
+            })
+        });
+        let mut list: Vec<Listed> = vectors.chain(exchanges).chain(clients).collect();
         list.sort_by(|a, b| a.id.cmp(&b.id));
         list
     }

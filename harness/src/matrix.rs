@@ -2,6 +2,7 @@
 
 use crate::adapter::{self, Adapter, Answer, Handshake, Launch, Manifest, PeerVersion};
 use crate::cases::Cases;
+use crate::client_case::{self, Client, ClientCase};
 use crate::process::interrupted;
 use crate::results::{Level, Outcome, Peer, Results, Role, Row, Run, Status, Verdict};
 use crate::vector::Vector;
@@ -167,7 +168,7 @@ impl Recorder {
 /// Everything a run is made from.
 pub struct Bench<'a> {
     /// Definitions.
-    pub protocol: &'a Protocol,
+    pub protocol: &'static Protocol,
     /// Cases.
     pub cases: &'a Cases,
     /// The plan.
@@ -383,8 +384,37 @@ impl Bench<'_> {
         Ok(())
     }
 
-    fn judge_client(&self, _candidate: &Candidate, _launch: Launch, _bar: &ProgressBar) -> anyhow::Result<()> {
-        anyhow::bail!("client cases are not there yet")
+    fn client_cases(&self) -> impl Iterator<Item = (&ClientCase, codec::ApiVersion)> {
+        let cases = self.cases.clients.iter().flat_map(|case| case.versions.iter().map(move |version| (case, version)));
+        cases.filter(|(case, version)| self.selected.contains(&case.id(*version)))
+    }
+
+    /// Starts a client's adapter, probes it, finds out which versions it has, and drives it through the cases.
+    fn judge_client(&self, candidate: &Candidate, launch: Launch, bar: &ProgressBar) -> anyhow::Result<()> {
+        let name = candidate.name();
+        let mut adapter = Adapter::start(launch)?;
+        probe(&mut adapter)?;
+        if self.client_cases().next().is_some() {
+            bar.set_message(format!("meeting {name}"));
+            let operations = adapter.handshake().operations.clone();
+            let mut drive = |message, limit| adapter.ask(message, limit);
+            let client = Client::meet(self.protocol, &name, &operations, &mut drive).context("meeting the client")?;
+            for (case, version) in self.client_cases() {
+                if interrupted() {
+                    break;
+                }
+                bar.set_message(format!("judging {name}: {}", case.id(version)));
+                let started = Instant::now();
+                let mut outcome = client_case::run(self.protocol, case, version, &client, &mut drive);
+                if outcome.verdict == Verdict::Fail && outcome.level > self.plan.level {
+                    outcome.verdict = Verdict::Differs;
+                }
+                outcome.elapsed_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+                self.recorder.outcome(outcome);
+            }
+        }
+        adapter.stop();
+        Ok(())
     }
 
     /// Judges a codec or client that somebody else's command starts.

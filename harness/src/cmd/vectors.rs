@@ -24,6 +24,7 @@ pub fn run(args: Args) -> Outcome {
         Ok(cases) => {
             anstream::println!("{} vectors, 0 errors", cases.vectors.cases.len());
             anstream::println!("{} exchange cases, 0 errors", cases.exchanges.len());
+            anstream::println!("{} client cases, 0 errors", cases.clients.len());
             Ok(Exit::Expected)
         }
         Err(lints) => {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 const CONFIGS: u32 = 300;
 const ASCII: &str = "How long a closed segment is kept, in milliseconds, before it may be deleted, -1";
-const MULTI_BYTE: &str = "Größe der Äcker, über alle Maße hinaus; ñandú, 数据保留时间 (毫秒) ok";
+const MULTI_BYTE: &str = "Größe der Äcker, über alle Maße hinaus; ñandú 数据保留时间 (毫秒)";
 
 /// The message as bytes, written by hand from the definition.
 fn message(documentation: &str) -> Vec<u8> {

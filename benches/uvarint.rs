@@ -51,17 +51,17 @@ fn bytes(values: &[u32]) -> Vec<u8> {
     out
 }
 
-fn decode_ours(bytes: &[u8], mut each: impl FnMut(u32)) {
+fn decode_ours(bytes: &[u8]) -> impl Iterator<Item = u32> {
     let mut reader = Reader::new(bytes);
-    while reader.left() > 0 {
-        each(reader.uvarint().expect("a varint").value);
-    }
+    std::iter::from_fn(move || (reader.left() > 0).then(|| reader.uvarint().expect("a varint").value))
 }
 
-fn decode_prost(mut bytes: &[u8], mut each: impl FnMut(u32)) {
-    while !bytes.is_empty() {
-        each(decode_varint(&mut bytes).expect("a varint") as u32);
-    }
+fn decode_prost(mut bytes: &[u8]) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || (!bytes.is_empty()).then(|| decode_varint(&mut bytes).expect("a varint") as u32))
+}
+
+fn sum(values: impl Iterator<Item = u32>) -> u64 {
+    values.map(u64::from).sum()
 }
 
 fn encode_ours(values: &[u32], out: &mut Vec<u8>) {
@@ -80,20 +80,8 @@ fn uvarint(criterion: &mut Criterion) {
         check(&values, &bytes);
         let mut group = criterion.benchmark_group(format!("uvarint/decode/{shape}"));
         group.throughput(Throughput::Elements(VALUES as u64));
-        group.bench_function("ours", |bencher| {
-            bencher.iter(|| {
-                let mut sum = 0_u64;
-                decode_ours(black_box(&bytes), |value| sum += u64::from(value));
-                sum
-            })
-        });
-        group.bench_function("prost", |bencher| {
-            bencher.iter(|| {
-                let mut sum = 0_u64;
-                decode_prost(black_box(&bytes), |value| sum += u64::from(value));
-                sum
-            })
-        });
+        group.bench_function("ours", |bencher| bencher.iter(|| sum(decode_ours(black_box(&bytes)))));
+        group.bench_function("prost", |bencher| bencher.iter(|| sum(decode_prost(black_box(&bytes)))));
         group.finish();
         let mut out = Vec::with_capacity(bytes.len());
         let mut group = criterion.benchmark_group(format!("uvarint/encode/{shape}"));
@@ -106,11 +94,8 @@ fn uvarint(criterion: &mut Criterion) {
 
 /// Both read the values, both write the bytes.
 fn check(values: &[u32], bytes: &[u8]) {
-    for decode in [decode_ours::<&mut dyn FnMut(u32)>, decode_prost] {
-        let mut read = Vec::new();
-        decode(bytes, &mut |value| read.push(value));
-        assert_eq!(read, values);
-    }
+    assert!(decode_ours(bytes).eq(values.iter().copied()));
+    assert!(decode_prost(bytes).eq(values.iter().copied()));
     for encode in [encode_ours, encode_prost] {
         let mut out = Vec::new();
         encode(values, &mut out);

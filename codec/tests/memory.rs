@@ -92,7 +92,6 @@ fn encoded(layout: &Layout, value: &Value) -> Vec<u8> {
     encode(layout, value).unwrap_or_else(|error| panic!("{layout}: {error}"))
 }
 
-/// Minimal uvarints of five bytes at most.
 fn uvarint(value: u32) -> Vec<u8> {
     let mut bytes = Vec::new();
     codec::wire::write_uvarint(&mut bytes, value);
@@ -139,7 +138,9 @@ fn huge_counts_and_lengths_allocate_nothing_of_their_size() {
                     check(layout, &bytes);
                     let kind = decode_into(layout, &bytes, 0, &mut Tree::new()).map_err(|error| error.kind);
                     use DecodeErrorKind::{CountExceedsInput, LengthExceedsInput, TagExceedsInput};
-                    let claimed = |kind| matches!(kind, CountExceedsInput { .. } | LengthExceedsInput { .. } | TagExceedsInput { .. });
+                    let claimed = |kind| {
+                        matches!(kind, CountExceedsInput { .. } | LengthExceedsInput { .. } | TagExceedsInput { .. })
+                    };
                     refused += usize::from(kind.is_err_and(claimed));
                 }
             }
@@ -150,16 +151,16 @@ fn huge_counts_and_lengths_allocate_nothing_of_their_size() {
 
 #[test]
 fn a_huge_claim_before_much_input_allocates_no_more_than_that_input_has() {
-    let zeros = vec![0; 1 << 20];
+    let zeros = vec![0; 1 << 18];
     for layout in LAYOUTS.iter() {
-        let bytes = encoded(layout, &longer(&layout.smallest_instance(), 1));
+        let bytes = encoded(layout, &layout.smallest_instance());
         for offset in 0..bytes.len() {
-            // What fits into the input just so, and what does not.
-            for claim in [90_000_u32, 1 << 20, 100_000_000] {
+            // What may fit into the input just so, and what does not.
+            for claim in [20_000_u32, 1 << 18, 100_000_000] {
                 let plain = [&bytes[..offset], &claim.to_be_bytes(), &zeros].concat();
                 check(layout, &plain);
             }
-            check(layout, &[&bytes[..offset], uvarint(500_001).as_slice(), &zeros].concat());
+            check(layout, &[&bytes[..offset], uvarint(120_001).as_slice(), &zeros].concat());
         }
     }
 }
@@ -194,9 +195,9 @@ fn decoding_into_a_used_tree_allocates_nothing() {
 fn a_frame_size_reserves_nothing() {
     let limit = FRAME_SIZE_LIMIT;
     // Incomplete, as large as is allowed: there is only more to wait for.
-    for size in [1, 100_000_000, limit] {
+    for size in [4, 100_000_000, limit] {
         let stream = [&size.to_be_bytes()[..], &[0; 3]].concat();
-        let allocated = measure(|| assert!(split_frame(&stream, limit).unwrap().is_none() || size <= 3));
+        let allocated = measure(|| assert!(split_frame(&stream, limit).unwrap().is_none()));
         assert_eq!(allocated.count_total, 0, "{size}");
     }
     // Refused: the error holds the word "size".
@@ -211,8 +212,7 @@ fn a_frame_size_reserves_nothing() {
 fn a_whole_frame_with_a_huge_size_reserves_nothing() {
     let find = |name: &str| LAYOUTS.iter().find(|layout| layout.to_string() == name).unwrap();
     let part = |name: &str| Arc::new(find(name).clone());
-    let layout =
-        codec::FrameLayout { header: part("ResponseHeader v1"), body: part("DescribeConfigsResponse v4") };
+    let layout = codec::FrameLayout { header: part("ResponseHeader v1"), body: part("DescribeConfigsResponse v4") };
     for size in [100_000_000, i32::MAX.unsigned_abs(), u32::MAX - 1] {
         let bytes = [&size.to_be_bytes()[..], &[0; 20]].concat();
         let allocated = measure(|| assert!(decode_frame(&layout, &bytes).is_err()));

@@ -144,7 +144,8 @@ impl Manifest {
 
 /// The manifests compiled in, by name.
 pub fn manifests() -> Vec<Manifest> {
-    let parse = |text: &&str| toml::from_str(text).unwrap_or_else(|error| unreachable!("manifests are tested: {error}"));
+    let parse =
+        |text: &&str| toml::from_str(text).unwrap_or_else(|error| unreachable!("manifests are tested: {error}"));
     MANIFESTS.iter().map(parse).collect()
 }
 
@@ -176,7 +177,7 @@ impl PeerVersion {
     /// Folder of its build in a checkout.
     pub fn build_folder(&self, checkout: &Path) -> PathBuf {
         let folder = self.manifest.build_folder.as_ref().unwrap_or(&self.manifest.name);
-        checkout.join("target/peers").join(folder).join(&self.version_folder())
+        checkout.join("target/peers").join(folder).join(self.version_folder())
     }
 
     fn version_folder(&self) -> String {
@@ -210,7 +211,13 @@ impl PeerVersion {
     /// Builds it unless this very source was built before.
     pub fn build_if_changed(&self, checkout: &Path) -> anyhow::Result<()> {
         let stamp = self.build_folder(checkout).join(format!("{}.stamp", self.name()));
-        let source = source_hash(&checkout.join("adapters").join(&self.manifest.name))?;
+        // Peers that share a build folder share source too.
+        let shares = |other: &Manifest| {
+            other.name == self.manifest.name
+                || other.build_folder.is_some() && other.build_folder == self.manifest.build_folder
+        };
+        let names = manifests().into_iter().filter(shares).map(|other| checkout.join("adapters").join(other.name));
+        let source = source_hash(names.collect())?;
         if std::fs::read_to_string(&stamp).is_ok_and(|built| built == source) {
             return Ok(());
         }
@@ -224,10 +231,9 @@ impl PeerVersion {
     }
 }
 
-/// SHA-256 over the files of an adapter, but for what was built there by hand.
-fn source_hash(folder: &Path) -> anyhow::Result<String> {
+/// SHA-256 over the files of adapters, but for what was built there by hand.
+fn source_hash(mut folders: Vec<PathBuf>) -> anyhow::Result<String> {
     let mut files = Vec::new();
-    let mut folders = vec![folder.to_path_buf()];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))? {
             let entry = entry?;
@@ -343,7 +349,8 @@ impl Handshake {
     /// Versions of a message that it decodes or encodes.
     pub fn range(&self, message: &str, encode: bool) -> VersionRange {
         let supported = self.supports.get(message);
-        let text = supported.and_then(|supported| if encode { &supported.encode } else { &supported.decode }.as_deref());
+        let text =
+            supported.and_then(|supported| if encode { &supported.encode } else { &supported.decode }.as_deref());
         text.and_then(|text| text.parse().ok()).unwrap_or(VersionRange::NONE)
     }
 }
@@ -450,7 +457,8 @@ impl Running {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = Guarded::spawn(&mut command).with_context(|| format!("starting {program}"))?;
         let child = process.child();
-        let (Some(mut stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        let (Some(mut stdin), Some(stdout), Some(stderr)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
             unreachable!("all three are piped");
         };
@@ -524,7 +532,9 @@ impl Running {
                     Ok(json) if is_answer(&json) => return Answer::Line(json),
                     // An answer to what was not asked: a few may be left from before, a flood is not.
                     Ok(_) if strays < 100 => strays += 1,
-                    Ok(json) => return Answer::Garbage(format!("answers that nobody asked for: {}", cut(&json.to_string()))),
+                    Ok(json) => {
+                        return Answer::Garbage(format!("answers that nobody asked for: {}", cut(&json.to_string())));
+                    }
                     Err(error) => return Answer::Garbage(format!("a line that is not JSON ({error}): {}", cut(&line))),
                 },
                 Ok(Err(what)) => return Answer::Garbage(what),
@@ -533,7 +543,7 @@ impl Running {
                     std::thread::sleep(Duration::from_millis(10));
                     let how = status.map_or("it closed its output".to_owned(), |status| status.to_string());
                     let said = self.stderr.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                    let last = said.lines().filter(|line| !line.trim().is_empty()).next_back().unwrap_or_default();
+                    let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
                     return Answer::Crashed(if last.is_empty() { how } else { format!("{how}: {}", cut(last)) });
                 }
                 Err(RecvTimeoutError::Timeout) => {

@@ -56,19 +56,16 @@ pub fn from_jar(jar: &Path) -> anyhow::Result<Protocol> {
     let mut texts = Vec::new();
     for index in 0..archive.len() {
         let entry = archive.by_index(index).with_context(|| format!("reading {}", jar.display()))?;
-        let Some(name) = entry.name().strip_prefix(JAR_FOLDER).filter(|name| name.ends_with(".json")) else { continue };
-        let (name, mut text) = (name.to_owned(), String::new());
+        let name = entry.name().with_context(|| format!("reading {}", jar.display()))?.into_owned();
+        let Some(name) = name.strip_prefix(JAR_FOLDER).filter(|name| name.ends_with(".json")) else { continue };
+        let mut text = String::new();
         entry
             .take(DEFINITION_LIMIT)
             .read_to_string(&mut text)
             .with_context(|| format!("definition {name} in {}", jar.display()))?;
-        texts.push((name, text));
+        texts.push((name.to_owned(), text));
     }
-    anyhow::ensure!(
-        !texts.is_empty(),
-        "{} holds no {JAR_FOLDER}*.json: is it a kafka-clients jar?",
-        jar.display()
-    );
+    anyhow::ensure!(!texts.is_empty(), "{} holds no {JAR_FOLDER}*.json: is it a kafka-clients jar?", jar.display());
     parse(texts)
 }
 

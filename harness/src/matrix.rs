@@ -240,7 +240,9 @@ impl Bench<'_> {
 
     fn spinner(&self, text: String) -> ProgressBar {
         let bar = self.progress.add(ProgressBar::new_spinner());
-        bar.set_style(ProgressStyle::with_template("{spinner} {msg} {elapsed}").unwrap_or(ProgressStyle::default_spinner()));
+        bar.set_style(
+            ProgressStyle::with_template("{spinner} {msg} {elapsed}").unwrap_or(ProgressStyle::default_spinner()),
+        );
         bar.enable_steady_tick(Duration::from_millis(120));
         bar.set_message(text);
         bar
@@ -282,7 +284,8 @@ impl Bench<'_> {
         }
         bar.finish_and_clear();
         if started.elapsed() > Duration::from_secs(2) {
-            let _ = self.progress.println(format!("{} done in {:.1} s", candidate.name(), started.elapsed().as_secs_f32()));
+            let _ =
+                self.progress.println(format!("{} done in {:.1} s", candidate.name(), started.elapsed().as_secs_f32()));
         }
     }
 
@@ -304,7 +307,12 @@ impl Bench<'_> {
         let mut adapter = Adapter::start(launch)?;
         probe(&mut adapter)?;
         let handshake = adapter.handshake().clone();
-        self.judge_vectors(&candidate.name(), &handshake, &mut |request| adapter.ask(request, CASE_DEADLINE).into(), bar);
+        self.judge_vectors(
+            &candidate.name(),
+            &handshake,
+            &mut |request| adapter.ask(request, CASE_DEADLINE).into(),
+            bar,
+        );
         adapter.stop();
         Ok(())
     }
@@ -326,7 +334,10 @@ impl Bench<'_> {
                 let seen = if verdict::declared(case, op, handshake) {
                     ask(verdict::request(case, op))
                 } else {
-                    Observation::Unsupported(format!("{peer} does not have {} version {}", case.spec.name, case.version))
+                    Observation::Unsupported(format!(
+                        "{peer} does not have {} version {}",
+                        case.spec.name, case.version
+                    ))
                 };
                 self.recorder.outcome(verdict::judge(case, op, &seen, peer, self.plan.level, started.elapsed()));
             }
@@ -334,7 +345,8 @@ impl Bench<'_> {
     }
 
     fn exchanges(&self) -> impl Iterator<Item = (&exchange::Case, codec::ApiVersion)> {
-        let cases = self.cases.exchanges.iter().flat_map(|case| case.versions.iter().map(move |version| (case, version)));
+        let cases =
+            self.cases.exchanges.iter().flat_map(|case| case.versions.iter().map(move |version| (case, version)));
         cases.filter(|(case, version)| self.selected.contains(&case.id(*version)))
     }
 
@@ -358,7 +370,12 @@ impl Bench<'_> {
             run_id: None,
         };
         // The broker is ours, so everything may be done to it.
-        let consents = [exchange::Consent::Describe, exchange::Consent::Writes, exchange::Consent::BrokerWrites, exchange::Consent::Hostile];
+        let consents = [
+            exchange::Consent::Describe,
+            exchange::Consent::Writes,
+            exchange::Consent::BrokerWrites,
+            exchange::Consent::Hostile,
+        ];
         let judged = self.judge_exchanges(target, consents.into(), bar);
         broker.stop()?;
         judged
@@ -490,12 +507,15 @@ pub fn mark_known(results: &mut Results, name: &str, known: &[adapter::Known], w
         let Ok(globs) = Globs::new(&entry.cases) else { continue };
         let mut left = entry.count;
         let mut selected = 0;
-        for outcome in results.outcomes.iter_mut().filter(|outcome| outcome.peer == peer && globs.matches(&outcome.case)) {
+        for outcome in
+            results.outcomes.iter_mut().filter(|outcome| outcome.peer == peer && globs.matches(&outcome.case))
+        {
             selected += 1;
             if outcome.verdict == Verdict::Fail && outcome.class == Some(entry.class) && left > 0 {
                 outcome.verdict = Verdict::Known;
                 let seen = outcome.detail.take().unwrap_or_default();
-                outcome.detail = Some(if seen.is_empty() { entry.why.clone() } else { format!("{} ({seen})", entry.why) });
+                outcome.detail =
+                    Some(if seen.is_empty() { entry.why.clone() } else { format!("{} ({seen})", entry.why) });
                 left -= 1;
             }
         }

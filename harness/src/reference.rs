@@ -45,7 +45,8 @@ fn answer_body(protocol: &Protocol, request: &Json) -> Result<Json, Refusal> {
     let spec = protocol.message(message).ok_or_else(|| Refusal::Unsupported(format!("no message {message:?}")))?;
     let version = request["version"].as_i64().and_then(|version| i16::try_from(version).ok());
     let version = version.map(ApiVersion).filter(|&version| spec.valid_versions.contains(version));
-    let version = version.ok_or_else(|| Refusal::Unsupported(format!("{message} has no version {}", request["version"])))?;
+    let version =
+        version.ok_or_else(|| Refusal::Unsupported(format!("{message} has no version {}", request["version"])))?;
     let part: Part = serde_json::from_value(request["part"].clone()).map_err(|what| error(&what))?;
     let layout = PartLayout::new(protocol, spec, version, part).map_err(|what| error(&what))?;
     if op == "encode" {

@@ -1,5 +1,6 @@
 //! Codec cases, `vectors/codec/*.json`: loaded, linted, and expanded to one case a version.
 
+use crate::exchange::kebab;
 use crate::results::{CaseInfo, Level};
 use codec::{AbsentFields, ApiVersion, DecodeError, FrameLayout, Layout, MessageSpec, Protocol, Value, VersionRange};
 use serde::Deserialize;
@@ -205,7 +206,12 @@ pub struct PartDecoded {
 
 impl PartLayout {
     /// The layouts of a part of a message at one version.
-    pub fn new(protocol: &Protocol, spec: &MessageSpec, version: ApiVersion, part: Part) -> Result<PartLayout, codec::SpecError> {
+    pub fn new(
+        protocol: &Protocol,
+        spec: &MessageSpec,
+        version: ApiVersion,
+        part: Part,
+    ) -> Result<PartLayout, codec::SpecError> {
         Ok(match part {
             Part::Body => PartLayout::Single(protocol.layout(&spec.name, version)?),
             Part::Header => PartLayout::Single(protocol.frame_layout(spec, version)?.header),
@@ -229,10 +235,8 @@ impl PartLayout {
                     return Value::from_json(layout, json, absent);
                 }
                 let empty = serde_json::Map::new().into();
-                Value::from_json(layout, json.get(name).unwrap_or(&empty), absent).map_err(|error| codec::EncodeError {
-                    path: format!("{name}.{}", error.path),
-                    ..error
-                })
+                Value::from_json(layout, json.get(name).unwrap_or(&empty), absent)
+                    .map_err(|error| codec::EncodeError { path: format!("{name}.{}", error.path), ..error })
             })
             .collect()
     }
@@ -333,9 +337,10 @@ fn difference(want: &Value, got: &Value) -> Option<String> {
             field.or_else(|| (want.tags != got.tags).then(|| "_tags".to_owned()))
         }
         (Value::Array(want), Value::Array(got)) => {
-            let element = want.iter().zip(got).enumerate().find_map(|(index, (want, got))| {
-                difference(want, got).map(|rest| join(format!("[{index}]"), rest))
-            });
+            let element =
+                want.iter().zip(got).enumerate().find_map(|(index, (want, got))| {
+                    difference(want, got).map(|rest| join(format!("[{index}]"), rest))
+                });
             element.or_else(|| (want.len() != got.len()).then(|| format!("[{}]", want.len().min(got.len()))))
         }
         _ => (want != got).then(String::new),
@@ -393,7 +398,11 @@ pub struct Lint {
 
 impl std::fmt::Display for Lint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.case.is_empty() { write!(f, "{}: {}", self.file, self.what) } else { write!(f, "{}: {}: {}", self.file, self.case, self.what) }
+        if self.case.is_empty() {
+            write!(f, "{}: {}", self.file, self.what)
+        } else {
+            write!(f, "{}: {}: {}", self.file, self.case, self.what)
+        }
     }
 }
 
@@ -412,7 +421,12 @@ impl Vectors {
         let rules = rules.into_iter().map(|rule| (rule.id.clone(), Arc::new(rule))).collect();
         let sources: SourcesFile = serde_json::from_str(sources).map_err(|error| file_lint("sources.json", error))?;
         let sources = sources.sources.into_iter().map(|source| (source.name.clone(), source)).collect();
-        let mut loading = Loading { protocol, vectors: Vectors { rules, sources, cases: Vec::new() }, lints: Vec::new(), parents: Vec::new() };
+        let mut loading = Loading {
+            protocol,
+            vectors: Vectors { rules, sources, cases: Vec::new() },
+            lints: Vec::new(),
+            parents: Vec::new(),
+        };
         for (file, text) in files {
             loading.file(file, text);
         }
@@ -455,12 +469,18 @@ impl Loading<'_> {
                 whats.push("this id is there twice".to_owned());
             }
             self.case(&spec, &slug, &case, &mut whats);
-            self.lints.extend(whats.into_iter().map(|what| Lint { file: file.to_owned(), case: case.id.clone(), what }));
+            self.lints.extend(whats.into_iter().map(|what| Lint {
+                file: file.to_owned(),
+                case: case.id.clone(),
+                what,
+            }));
         }
     }
 
     fn case(&mut self, spec: &Arc<MessageSpec>, slug: &str, case: &RawCase, whats: &mut Vec<String>) {
-        if case.id.is_empty() || !case.id.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-') {
+        if case.id.is_empty()
+            || !case.id.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+        {
             whats.push("an id is made of lower-case letters, digits and hyphens".to_owned());
         }
         if case.requires.trim().is_empty() {
@@ -477,7 +497,7 @@ impl Loading<'_> {
             whats.push(format!("versions {versions} are not all in {}", spec.valid_versions));
             return;
         }
-        self.citations(spec, case, whats);
+        self.citations(case, whats);
         self.authors(&rule, case, whats);
         for name in case.bytes.keys() {
             if !name.parse().is_ok_and(|version| versions.contains(ApiVersion(version))) {
@@ -514,34 +534,13 @@ impl Loading<'_> {
         }
     }
 
-    /// Citations are definition fields that exist, KIPs, guide sections, public reports or JIRA issues.
-    fn citations(&self, spec: &MessageSpec, case: &RawCase, whats: &mut Vec<String>) {
+    fn citations(&self, case: &RawCase, whats: &mut Vec<String>) {
         if case.cite.is_empty() {
             whats.push("cite: a case cites at least one source".to_owned());
         }
         for cite in &case.cite {
-            let numbered = |prefix: &str| cite.strip_prefix(prefix).is_some_and(|number| number.parse::<u32>().is_ok());
-            let known = numbered("KIP-") || numbered("KAFKA-") || cite.starts_with("guide: ") || is_report(cite);
-            if !known && !self.field_exists(spec, cite) {
-                whats.push(format!("cite: {cite:?} is no field of a definition, KIP, JIRA issue, guide section or public report"));
-            }
+            whats.extend(crate::cite::check(self.protocol, cite).err().map(|what| format!("cite: {what}")));
         }
-    }
-
-    fn field_exists(&self, spec: &MessageSpec, path: &str) -> bool {
-        let mut steps = path.split('.');
-        let Some(spec) = steps.next().and_then(|name| if *spec.name == *name { Some(spec) } else { self.protocol.message(name).map(|spec| &**spec) })
-        else {
-            return false;
-        };
-        let mut fields = &spec.fields;
-        for step in steps {
-            let Some(field) = fields.iter().find(|field| *field.name == *step) else { return false };
-            static NO_FIELDS: Vec<codec::FieldSpec> = Vec::new();
-            let structure = field.field_type.struct_name().and_then(|name| spec.structs.get(name));
-            fields = structure.map_or(&NO_FIELDS, |structure| &structure.fields);
-        }
-        true
     }
 
     /// Every valid case has two authors of two families, none of them us, or is a mutation of one that has.
@@ -567,7 +566,9 @@ impl Loading<'_> {
             Expected::Valid if families.len() < 2 && case.reasoning.is_none() => {
                 whats.push("source: a valid case has authors of two families".to_owned());
             }
-            Expected::Acceptable | Expected::Invalid if case.source.is_empty() && !(case.parent.is_some() && case.mutation.is_some()) => {
+            Expected::Acceptable | Expected::Invalid
+                if case.source.is_empty() && !(case.parent.is_some() && case.mutation.is_some()) =>
+            {
                 whats.push("parent and mutation, or a source, are missing".to_owned());
             }
             _ if derived && case.mutation.is_none() => whats.push("mutation: how it was made of its parent".to_owned()),
@@ -597,7 +598,8 @@ impl Loading<'_> {
         let ids: BTreeSet<&str> = self.vectors.cases.iter().map(|case| case.id.as_str()).collect();
         let exists = |file: &str, parent: &str| {
             let slug = file.trim_end_matches(".json");
-            ids.contains(parent) || ids.iter().any(|id| id.starts_with(&format!("codec/{slug}/")) && id.ends_with(&format!("/{parent}")))
+            ids.contains(parent)
+                || ids.iter().any(|id| id.starts_with(&format!("codec/{slug}/")) && id.ends_with(&format!("/{parent}")))
         };
         for (file, case, parent) in &self.parents {
             if !exists(file, parent) {
@@ -606,10 +608,6 @@ impl Loading<'_> {
             }
         }
     }
-}
-
-fn is_report(cite: &str) -> bool {
-    cite.split_once('#').is_some_and(|(repository, number)| repository.contains('/') && number.parse::<u32>().is_ok())
 }
 
 /// What a case of its rule's result must hold, and whether its bytes and value are what they say they are.
@@ -630,7 +628,9 @@ fn shape(vector: &Vector, whats: &mut Vec<String>) {
         }
         (Expected::Valid, None, _) => whats.push("a valid case has a value".to_owned()),
         (Expected::Valid, _, Some(Err(error))) => whats.push(format!("version {version}: {error}")),
-        (Expected::Invalid, _, Some(Ok(_))) => whats.push(format!("version {version}: the bytes decode, the rule says invalid")),
+        (Expected::Invalid, _, Some(Ok(_))) => {
+            whats.push(format!("version {version}: the bytes decode, the rule says invalid"))
+        }
         (Expected::Acceptable, value, Some(Ok(decoded))) => {
             if decoded.valid && decoded.left == 0 && vector.rule.id != "nan-payload" {
                 whats.push(format!("version {version}: nothing about the bytes is merely acceptable"));
@@ -649,16 +649,4 @@ fn shape(vector: &Vector, whats: &mut Vec<String>) {
         (Expected::Valid | Expected::Acceptable, Some(Err(error)), _) => whats.push(format!("value: {error}")),
         _ => {}
     }
-}
-
-/// `DescribeConfigsResponse` as `describe-configs-response`.
-pub fn kebab(name: &str) -> String {
-    let mut text = String::with_capacity(name.len() + 4);
-    for (place, letter) in name.char_indices() {
-        if letter.is_ascii_uppercase() && place > 0 {
-            text.push('-');
-        }
-        text.push(letter.to_ascii_lowercase());
-    }
-    text
 }

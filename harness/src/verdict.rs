@@ -193,7 +193,9 @@ fn find(case: &Vector, op: Op, seen: &Observation) -> Finding {
     match seen {
         Observation::Unsupported(why) => Finding::of(Verdict::Unsupported, why),
         Observation::Gone(why) => Finding::of(Verdict::NotRun, why),
-        Observation::Broken(what) => Finding::of(Verdict::HarnessError, format!("the adapter broke the protocol: {what}")),
+        Observation::Broken(what) => {
+            Finding::of(Verdict::HarnessError, format!("the adapter broke the protocol: {what}"))
+        }
         Observation::Crashed(how) => Finding::against(Class::Crash, format!("the process ended: {how}")),
         Observation::Hung(limit) => Finding::against(Class::Hang, format!("no answer within {} ms", limit.as_millis())),
         Observation::Memory(_) => Finding::against(Class::Memory, "it took more than its memory cap"),
@@ -232,7 +234,9 @@ fn decoded(case: &Vector, json: &Json, left: u64) -> Finding {
     let got = match case.layout.from_json(json, AbsentFields::Drop) {
         // Peers show unknown tags in wire order or by number: the order is a shim's affair.
         Ok(got) => by_tag(&got),
-        Err(error) => return Finding::against(Class::WrongValue, format!("a value the definition does not have: {error}")),
+        Err(error) => {
+            return Finding::against(Class::WrongValue, format!("a value the definition does not have: {error}"));
+        }
     };
     let Some(bytes) = &case.bytes else { unreachable!("a case to decode has bytes") };
     let ours = case.layout.decode(bytes).ok();
@@ -351,11 +355,16 @@ fn at_difference(case: &Vector, want: &[u8], got: &[u8], class: Class, detail: &
 
 /// The values with every unknown tag left out.
 fn without_tags(values: &[Value]) -> Vec<Value> {
-    values.iter().map(|value| rewrite(value, &|value| {
-        if let Value::Struct(value) = value {
-            value.tags.clear();
-        }
-    })).collect()
+    values
+        .iter()
+        .map(|value| {
+            rewrite(value, &|value| {
+                if let Value::Struct(value) = value {
+                    value.tags.clear();
+                }
+            })
+        })
+        .collect()
 }
 
 /// The values with unknown tags by number.
@@ -370,11 +379,16 @@ fn by_tag(values: &[Value]) -> Vec<Value> {
 
 /// The values with U+FFFD for what is not UTF-8.
 fn with_replacements(values: &[Value]) -> Vec<Value> {
-    values.iter().map(|value| rewrite(value, &|value| {
-        if let Value::Bytes(bytes) = value {
-            *value = Value::String(String::from_utf8_lossy(bytes).into_owned());
-        }
-    })).collect()
+    values
+        .iter()
+        .map(|value| {
+            rewrite(value, &|value| {
+                if let Value::Bytes(bytes) = value {
+                    *value = Value::String(String::from_utf8_lossy(bytes).into_owned());
+                }
+            })
+        })
+        .collect()
 }
 
 fn rewrite(value: &Value, change: &dyn Fn(&mut Value)) -> Value {

@@ -3,6 +3,8 @@
 #![forbid(unsafe_code)]
 
 mod admin;
+// The JSON lines and what is asked are the same for both adapters of librdkafka.
+#[path = "../../librdkafka/src/protocol.rs"]
 mod protocol;
 
 use std::process::ExitCode;

@@ -94,14 +94,18 @@ struct KnownFile {
 impl KnownArgs {
     fn load(&self) -> Result<Vec<Known>, Failure> {
         let Some(path) = &self.known else { return Ok(Vec::new()) };
-        let text = std::fs::read_to_string(path).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
-        let file: KnownFile = toml::from_str(&text).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
+        let text =
+            std::fs::read_to_string(path).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
+        let file: KnownFile =
+            toml::from_str(&text).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
         Ok(file.known)
     }
 
     fn write(&self, results: &Results) -> Result<(), Failure> {
         let Some(path) = &self.write_known else { return Ok(()) };
-        let mut text = String::from("# Each entry is one fault: merge those that are, say why, and give a proof that needs no suite.\n");
+        let mut text = String::from(
+            "# Each entry is one fault: merge those that are, say why, and give a proof that needs no suite.\n",
+        );
         for outcome in results.outcomes.iter().filter(|outcome| outcome.verdict == Verdict::Fail) {
             let (_, version) = outcome.peer.split_once('@').unwrap_or((&outcome.peer, ""));
             let class = outcome.class.map(|class| serde_json::to_value(class).unwrap_or_default());
@@ -138,7 +142,8 @@ fn adapter(args: AdapterArgs, role: Role) -> Outcome {
 
 fn broker(args: BrokerArgs) -> Outcome {
     let known = args.known.load()?;
-    let unresolved = |what: String| Failure { exit: Exit::Environment, error: anyhow::anyhow!("{}: {what}", args.address) };
+    let unresolved =
+        |what: String| Failure { exit: Exit::Environment, error: anyhow::anyhow!("{}: {what}", args.address) };
     let address = args
         .address
         .to_socket_addrs()
@@ -153,11 +158,13 @@ fn broker(args: BrokerArgs) -> Outcome {
         (args.allow_broker_writes, Consent::BrokerWrites),
         (args.allow_hostile, Consent::Hostile),
     ];
-    let consents: BTreeSet<Consent> = allowed.iter().filter(|(allowed, _)| *allowed).map(|&(_, consent)| consent).collect();
+    let consents: BTreeSet<Consent> =
+        allowed.iter().filter(|(allowed, _)| *allowed).map(|&(_, consent)| consent).collect();
     let plan = Plan { level: args.select.level, jobs: 1, seed: args.select.seed };
     // Only apache-kafka may have the variants of Apache Kafka's releases.
     let release = (args.name == "apache-kafka").then(|| args.broker_version.clone());
-    let started = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_millis());
+    let started =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_millis());
     let target = Target {
         address,
         peer: format!("{}@{}", args.name, args.broker_version),
@@ -168,7 +175,13 @@ fn broker(args: BrokerArgs) -> Outcome {
     end(results, &cases, &args.select, &args.known, &known)
 }
 
-fn end(mut results: Results, cases: &crate::cases::Cases, select: &Select, files: &KnownArgs, known: &[Known]) -> Outcome {
+fn end(
+    mut results: Results,
+    cases: &crate::cases::Cases,
+    select: &Select,
+    files: &KnownArgs,
+    known: &[Known],
+) -> Outcome {
     let name = results.peers.first().map(|peer| peer.peer.split('@').next().unwrap_or_default().to_owned());
     mark_known(&mut results, &name.unwrap_or_default(), known, select.case.is_empty() && select.skip.is_empty());
     files.write(&results)?;

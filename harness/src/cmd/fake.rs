@@ -83,7 +83,9 @@ fn serve(fault: &str) -> Outcome {
             Err(error) => return Err(Failure::usage(format!("a line that is not JSON: {error}"))),
         };
         let answer = match request["op"].as_str() {
-            Some("start") if request["protocol"] != 1 => return Err(Failure::usage("protocol 1 is all that is spoken here")),
+            Some("start") if request["protocol"] != 1 => {
+                return Err(Failure::usage("protocol 1 is all that is spoken here"));
+            }
             Some("start") => {
                 let mut handshake = reference::handshake(protocol);
                 handshake["peer"] = format!("fake-{fault}").into();

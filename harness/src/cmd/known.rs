@@ -50,7 +50,10 @@ pub fn run(args: Args) -> Outcome {
             }
         }
     }
-    anstream::println!("{entries} entries, {reproduced} reproduced{}", if not_run > 0 { format!(", {not_run} not run") } else { String::new() });
+    anstream::println!(
+        "{entries} entries, {reproduced} reproduced{}",
+        if not_run > 0 { format!(", {not_run} not run") } else { String::new() }
+    );
     Ok(match (reproduced == entries, reproduced + not_run == entries) {
         (true, _) => Exit::Expected,
         (_, true) => Exit::Environment,

@@ -71,8 +71,9 @@ fn level(text: &str) -> Result<Level, String> {
 
 /// The bundled cases; what is wrong with them is said with file and place.
 pub fn bundled_cases() -> Result<Cases, Failure> {
-    Cases::bundled(definitions::bundled()).map_err(|lints| {
-        Failure { exit: Exit::Environment, error: anyhow::anyhow!("broken cases:\n{}", lints.join("\n")) }
+    Cases::bundled(definitions::bundled()).map_err(|lints| Failure {
+        exit: Exit::Environment,
+        error: anyhow::anyhow!("broken cases:\n{}", lints.join("\n")),
     })
 }
 
@@ -112,7 +113,9 @@ fn select_peers(args: &Args) -> Result<Vec<Candidate>, Failure> {
     let (wanted, required) = (globs(&args.peer)?, globs(&args.require)?);
     for (texts, globs) in [(&args.peer, &wanted), (&args.require, &required)] {
         if !texts.is_empty() && !all.iter().any(|candidate| globs.matches(&candidate.name())) {
-            return Err(Failure::nothing_selected("no peer is selected: `kafka-conform peers list` shows what there is"));
+            return Err(Failure::nothing_selected(
+                "no peer is selected: `kafka-conform peers list` shows what there is",
+            ));
         }
     }
     let selected: Vec<Candidate> = all
@@ -180,7 +183,10 @@ pub fn finish(results: &Results, cases: &Cases, select: &Select, named: &[String
     let bad = |verdict| matches!(verdict, Verdict::Fail | Verdict::UnexpectedPass);
     Ok(if results.outcomes.iter().any(|outcome| bad(outcome.verdict)) {
         Exit::Failed
-    } else if missing || results.run.partial || results.outcomes.iter().any(|outcome| outcome.verdict == Verdict::HarnessError) {
+    } else if missing
+        || results.run.partial
+        || results.outcomes.iter().any(|outcome| outcome.verdict == Verdict::HarnessError)
+    {
         Exit::Environment
     } else {
         Exit::Expected

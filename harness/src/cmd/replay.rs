@@ -26,11 +26,13 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: Args) -> Outcome {
     let cases = bundled_cases()?;
-    let select = Select { out: PathBuf::new(), case: vec![args.case], skip: Vec::new(), level: Level::Must, seed: args.seed };
+    let select =
+        Select { out: PathBuf::new(), case: vec![args.case], skip: Vec::new(), level: Level::Must, seed: args.seed };
     let selected = select_cases(&cases, &[], &select)?;
     let globs = Globs::new(std::slice::from_ref(&args.peer)).map_err(|error| Failure::usage(format!("{error:#}")))?;
     let all = candidates();
-    let roles: Vec<_> = cases.list().into_iter().filter(|case| selected.contains(&case.id)).map(|case| case.role).collect();
+    let roles: Vec<_> =
+        cases.list().into_iter().filter(|case| selected.contains(&case.id)).map(|case| case.role).collect();
     let named: Vec<Candidate> = all.iter().filter(|candidate| globs.matches(&candidate.name())).cloned().collect();
     if named.is_empty() {
         let names: Vec<String> = all.iter().map(Candidate::name).collect();
@@ -54,9 +56,10 @@ pub fn run(args: Args) -> Outcome {
     for outcome in &results.outcomes {
         anstream::println!("{}", serde_json::to_string_pretty(outcome).unwrap_or_default());
     }
-    for peer in results.peers.iter().filter(|peer| peer.status == Status::NotRun) {
+    if let Some(peer) = results.peers.iter().find(|peer| peer.status == Status::NotRun) {
         return Err(anyhow::anyhow!("{} did not run: {}", peer.peer, peer.why.as_deref().unwrap_or_default()).into());
     }
-    let failed = results.outcomes.iter().any(|outcome| matches!(outcome.verdict, Verdict::Fail | Verdict::UnexpectedPass));
+    let failed =
+        results.outcomes.iter().any(|outcome| matches!(outcome.verdict, Verdict::Fail | Verdict::UnexpectedPass));
     Ok(if failed { Exit::Failed } else { Exit::Expected })
 }

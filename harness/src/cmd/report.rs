@@ -50,7 +50,9 @@ fn load(path: &Path) -> Result<Results, Failure> {
 fn write(out: &Path, results: &Results) -> Outcome {
     let cases = bundled_cases()?;
     if results.run.cases_sha256 != cases.sha256 {
-        return Err(Failure::usage("these results were made with other cases than this binary holds: render them with the suite that made them"));
+        return Err(Failure::usage(
+            "these results were made with other cases than this binary holds: render them with the suite that made them",
+        ));
     }
     report::write(out, results, &cases.infos())?;
     anstream::println!("report: {}", out.join("index.html").display());

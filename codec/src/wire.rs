@@ -5,8 +5,10 @@ use crate::error::DecodeErrorKind;
 /// Reads primitives from a slice. A failed read leaves the position where the field starts.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
-    bytes: &'a [u8],
-    position: usize,
+    /// What is left. Held instead of a position, since a read then takes one bounds check.
+    rest: &'a [u8],
+    /// Offset after `rest`.
+    end: usize,
 }
 
 /// A uvarint as read: its value, and whether it was written as an encoder would.
@@ -22,46 +24,40 @@ pub struct Uvarint {
 
 impl<'a> Reader<'a> {
     /// Reads from the start of `bytes`.
+    #[inline(always)]
     pub fn new(bytes: &'a [u8]) -> Reader<'a> {
-        Reader { bytes, position: 0 }
+        Reader { rest: bytes, end: bytes.len() }
     }
 
     /// Reads from `position` on; past the end nothing is left.
     pub fn at(bytes: &'a [u8], position: usize) -> Reader<'a> {
-        Reader { bytes, position: position.min(bytes.len()) }
+        Reader { rest: bytes.get(position..).unwrap_or_default(), end: bytes.len() }
     }
 
     /// Offset of the next byte.
     #[inline(always)]
     pub fn position(&self) -> usize {
-        self.position
+        self.end - self.rest.len()
     }
 
     /// Bytes left.
     #[inline(always)]
     pub fn left(&self) -> usize {
-        self.bytes.len() - self.position
+        self.rest.len()
     }
 
-    /// The bytes read from, and a way to narrow them for a tagged field: returns the wider slice.
-    pub(crate) fn narrow(&mut self, end: usize) -> &'a [u8] {
-        let outer = self.bytes;
-        self.bytes = outer.get(..end).unwrap_or(outer);
-        outer
-    }
-
-    /// Back to the wider slice, after the narrow one.
-    pub(crate) fn widen(&mut self, outer: &'a [u8], position: usize) {
-        self.bytes = outer;
-        self.position = position.min(outer.len());
+    /// A reader of the next `size` bytes only, or of all that are left where these are fewer.
+    pub(crate) fn first(&self, size: usize) -> Reader<'a> {
+        let rest = self.rest.get(..size).unwrap_or(self.rest);
+        Reader { rest, end: self.position() + rest.len() }
     }
 
     /// The next `length` bytes.
     #[inline(always)]
     pub fn take(&mut self, length: usize) -> Result<&'a [u8], DecodeErrorKind> {
-        match self.bytes.get(self.position..).and_then(|rest| rest.get(..length)) {
-            Some(taken) => {
-                self.position += length;
+        match self.rest.split_at_checked(length) {
+            Some((taken, rest)) => {
+                self.rest = rest;
                 Ok(taken)
             }
             None => Err(DecodeErrorKind::Truncated { needed: length, left: self.left() }),
@@ -71,12 +67,24 @@ impl<'a> Reader<'a> {
     /// The next `N` bytes.
     #[inline(always)]
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeErrorKind> {
-        match self.bytes.get(self.position..).and_then(|rest| rest.first_chunk::<N>()) {
-            Some(taken) => {
-                self.position += N;
+        match self.rest.split_first_chunk::<N>() {
+            Some((taken, rest)) => {
+                self.rest = rest;
                 Ok(*taken)
             }
             None => Err(DecodeErrorKind::Truncated { needed: N, left: self.left() }),
+        }
+    }
+
+    /// A uvarint of one byte, as nearly all are; `None`, and nothing read, where it is longer or not there.
+    #[inline(always)]
+    pub(crate) fn short_uvarint(&mut self) -> Option<u32> {
+        match self.rest.split_first() {
+            Some((&byte, rest)) if byte < 0x80 => {
+                self.rest = rest;
+                Some(byte.into())
+            }
+            _ => None,
         }
     }
 
@@ -84,24 +92,21 @@ impl<'a> Reader<'a> {
     /// error; bits beyond the 32nd and needless bytes are reported.
     #[inline(always)]
     pub fn uvarint(&mut self) -> Result<Uvarint, DecodeErrorKind> {
-        match self.bytes.get(self.position) {
-            Some(&byte) if byte < 0x80 => {
-                self.position += 1;
-                Ok(Uvarint { value: byte.into(), not_minimal: false, high_bits: false })
-            }
-            _ => self.long_uvarint(),
+        match self.short_uvarint() {
+            Some(value) => Ok(Uvarint { value, not_minimal: false, high_bits: false }),
+            None => self.long_uvarint(),
         }
     }
 
     #[inline(never)]
     fn long_uvarint(&mut self) -> Result<Uvarint, DecodeErrorKind> {
         let mut value = 0_u32;
-        for (index, &byte) in self.bytes.get(self.position..).unwrap_or_default().iter().take(5).enumerate() {
+        for (index, &byte) in self.rest.iter().take(5).enumerate() {
             let group = u32::from(byte & 0x7f);
             // In the 5th byte the three bits above the 32nd fall off.
             value |= group << (7 * index);
             if byte < 0x80 {
-                self.position += index + 1;
+                self.rest = self.rest.get(index + 1..).unwrap_or_default();
                 return Ok(Uvarint {
                     value,
                     not_minimal: byte == 0 && index > 0,
@@ -113,21 +118,23 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether all bytes are ASCII, eight at a time.
+/// Whether all bytes are ASCII: up to eight at a time, and the ends overlap what lies between, which is cheaper than
+/// byte by byte.
 #[inline(always)]
 pub fn is_ascii(bytes: &[u8]) -> bool {
     const HIGH: u64 = 0x8080_8080_8080_8080;
-    let (words, tail) = bytes.as_chunks::<8>();
-    let high = words.iter().fold(0, |high, word| high | u64::from_ne_bytes(*word));
-    if tail.is_empty() {
-        return high & HIGH == 0;
-    }
-    let tail = match bytes.last_chunk::<8>() {
-        // The last eight bytes overlap the words before: cheaper than byte by byte.
-        Some(last) => u64::from_ne_bytes(*last),
-        None => tail.iter().fold(0, |high, &byte| high | u64::from(byte)),
+    let high = match (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
+        (Some(first), Some(last)) => {
+            let ends = u64::from_ne_bytes(*first) | u64::from_ne_bytes(*last);
+            let (words, _) = bytes.as_chunks::<8>();
+            words.iter().skip(1).fold(ends, |high, word| high | u64::from_ne_bytes(*word))
+        }
+        _ => match (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+            (Some(first), Some(last)) => u64::from(u32::from_ne_bytes(*first) | u32::from_ne_bytes(*last)),
+            _ => bytes.iter().fold(0, |high, &byte| high | u64::from(byte)),
+        },
     };
-    (high | tail) & HIGH == 0
+    high & HIGH == 0
 }
 
 /// Whether the bytes are UTF-8: ASCII first, since nearly all Kafka text is.

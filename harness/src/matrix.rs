@@ -34,6 +34,9 @@ pub struct Plan {
     pub jobs: usize,
     /// Seed of everything that is made up.
     pub seed: u64,
+    /// Whether the results may be published: then bytes that crash, hang or exhaust a peer are left out until its
+    /// maintainers had them.
+    pub publish: bool,
 }
 
 /// A peer in one role.
@@ -234,6 +237,9 @@ impl Bench<'_> {
         let whole = selected.len() == cases.list().len() && !results.run.partial;
         for manifest in adapter::manifests() {
             mark_known(&mut results, &manifest.name, &manifest.known, whole);
+            if plan.publish {
+                withhold(&mut results, &manifest);
+            }
         }
         Ok(results)
     }
@@ -534,6 +540,23 @@ pub fn mark_known(results: &mut Results, name: &str, known: &[adapter::Known], w
     }
 }
 
+/// Leaves out the bytes of faults that crash, hang or exhaust a peer, unless its manifest says that they were reported.
+pub fn withhold(results: &mut Results, manifest: &Manifest) {
+    for outcome in &mut results.outcomes {
+        let Some((_, version)) = outcome.peer.split_once('@').filter(|(name, _)| *name == manifest.name) else {
+            continue;
+        };
+        let reported = |entry: &adapter::Known| {
+            let listed = || Globs::new(&entry.cases).is_ok_and(|globs| globs.matches(&outcome.case));
+            entry.version == version && entry.reported != "never" && Some(entry.class) == outcome.class && listed()
+        };
+        if outcome.severity == Some(1) && !manifest.known.iter().any(reported) {
+            (outcome.sent, outcome.want, outcome.got, outcome.at) = (None, None, None, None);
+            outcome.detail = Some("bytes are left out until the maintainers had them; replay shows them".to_owned());
+        }
+    }
+}
+
 /// A text without line breaks or paths of this machine, for `why`.
 fn one_line(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
@@ -554,4 +577,110 @@ pub fn open_results(out: &Path, run: &Run) -> anyhow::Result<File> {
     writeln!(file, "{}", serde_json::to_string(&Row::Run(run.clone()))?)
         .with_context(|| format!("writing {}: is the disk full?", path.display()))?;
     Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::{Class, Op};
+
+    fn outcome(case: &str, verdict: Verdict, class: Option<Class>) -> Outcome {
+        Outcome {
+            peer: "peer@1".to_owned(),
+            role: Role::Codec,
+            message: "M".to_owned(),
+            api: "M".to_owned(),
+            version: 0,
+            case: case.to_owned(),
+            op: Op::Decode,
+            level: Level::Must,
+            verdict,
+            class,
+            severity: class.map(Class::severity),
+            at: None,
+            sent: Some("00".to_owned()),
+            want: None,
+            got: None,
+            detail: Some("seen".to_owned()),
+            elapsed_ms: 0,
+        }
+    }
+
+    fn results(outcomes: Vec<Outcome>) -> Results {
+        let run =
+            Run { suite: String::new(), cases_sha256: String::new(), seed: 1, level: Level::Must, partial: false };
+        Results { run, peers: Vec::new(), outcomes }
+    }
+
+    fn known(cases: &[&str], count: usize, class: &str, reported: &str) -> adapter::Known {
+        let entry = json!({ "cases": cases, "count": count, "version": "1", "class": class, "why": "w", "reported": reported,
+            "proof": { "run": [], "shows": "" } });
+        serde_json::from_value(entry).unwrap()
+    }
+
+    fn verdicts(results: &Results) -> Vec<Verdict> {
+        results.outcomes.iter().map(|outcome| outcome.verdict).collect()
+    }
+
+    #[test]
+    fn listed_deviations_are_known_and_one_more_is_a_fail() {
+        use Verdict::*;
+        let fail = |case| outcome(case, Fail, Some(Class::WrongValue));
+        let mut run = results(vec![fail("codec/a"), fail("codec/b"), fail("codec/c"), fail("other/d")]);
+        mark_known(&mut run, "peer", &[known(&["codec/*"], 2, "wrong-value", "never")], true);
+        assert_eq!(verdicts(&run), [Known, Known, Fail, Fail]);
+    }
+
+    #[test]
+    fn a_listed_deviation_of_another_class_or_version_is_a_fail() {
+        let mut run = results(vec![outcome("codec/a", Verdict::Fail, Some(Class::Crash))]);
+        mark_known(&mut run, "peer", &[known(&["codec/a"], 1, "wrong-value", "never")], true);
+        assert_eq!(verdicts(&run), [Verdict::Fail]);
+        let mut other = results(vec![Outcome {
+            peer: "peer@2".to_owned(),
+            ..outcome("codec/a", Verdict::Fail, Some(Class::WrongValue))
+        }]);
+        mark_known(&mut other, "peer", &[known(&["codec/a"], 1, "wrong-value", "never")], true);
+        assert_eq!(verdicts(&other), [Verdict::Fail]);
+    }
+
+    #[test]
+    fn a_listed_deviation_that_does_not_show_is_an_unexpected_pass_in_a_whole_run_only() {
+        use Verdict::*;
+        let entry = [known(&["codec/*"], 2, "wrong-value", "never")];
+        let outcomes = || vec![outcome("codec/a", Fail, Some(Class::WrongValue)), outcome("codec/b", Pass, None)];
+        let mut whole = results(outcomes());
+        mark_known(&mut whole, "peer", &entry, true);
+        assert_eq!(verdicts(&whole), [Known, UnexpectedPass]);
+        let mut part = results(outcomes());
+        mark_known(&mut part, "peer", &entry, false);
+        assert_eq!(verdicts(&part), [Known, Pass]);
+    }
+
+    #[test]
+    fn bytes_of_severe_faults_are_withheld_until_they_are_reported() {
+        let mut manifest = Manifest::of_stranger(
+            &serde_json::from_value(json!({ "protocol": 1, "peer": "peer", "version": "1" })).unwrap(),
+            Role::Codec,
+        );
+        let crash = || {
+            results(vec![
+                outcome("codec/a", Verdict::Fail, Some(Class::Crash)),
+                outcome("codec/b", Verdict::Fail, Some(Class::WrongValue)),
+            ])
+        };
+        let sent =
+            |results: &Results| results.outcomes.iter().map(|outcome| outcome.sent.is_some()).collect::<Vec<_>>();
+        let mut run = crash();
+        withhold(&mut run, &manifest);
+        assert_eq!(sent(&run), [false, true]);
+        manifest.known = vec![known(&["codec/a"], 1, "crash", "never")];
+        let mut run = crash();
+        withhold(&mut run, &manifest);
+        assert_eq!(sent(&run), [false, true]);
+        manifest.known = vec![known(&["codec/a"], 1, "crash", "2026-11-30")];
+        let mut run = crash();
+        withhold(&mut run, &manifest);
+        assert_eq!(sent(&run), [true, true]);
+    }
 }

@@ -61,7 +61,8 @@ fn jars() -> Option<&'static [(&'static str, Protocol)]> {
         Ok(jars) => Some(jars),
         Err(why) if std::env::var_os("CI").is_some() => panic!("not-run: {why}"),
         Err(why) => {
-            eprintln!("not-run: {why}");
+            // Past the test runner, which hides what passing tests print.
+            let _ = writeln!(std::io::stderr(), "not-run: {why}");
             None
         }
     }

@@ -134,7 +134,7 @@ fn adapter(args: AdapterArgs, role: Role) -> Outcome {
     let known = args.known.load()?;
     let cases = bundled_cases()?;
     let selected = select_cases(&cases, &[role], &args.select)?;
-    let plan = Plan { level: args.select.level, jobs: 1, seed: args.select.seed };
+    let plan = Plan { level: args.select.level, jobs: 1, seed: args.select.seed, publish: false };
     let launch = Launch { command: args.command, env: BTreeMap::new() };
     let results = judged(&cases, &plan, selected, &args.select, |bench| bench.certify(role, launch))?;
     end(results, &cases, &args.select, &args.known, &known)
@@ -160,7 +160,7 @@ fn broker(args: BrokerArgs) -> Outcome {
     ];
     let consents: BTreeSet<Consent> =
         allowed.iter().filter(|(allowed, _)| *allowed).map(|&(_, consent)| consent).collect();
-    let plan = Plan { level: args.select.level, jobs: 1, seed: args.select.seed };
+    let plan = Plan { level: args.select.level, jobs: 1, seed: args.select.seed, publish: false };
     // Only apache-kafka may have the variants of Apache Kafka's releases.
     let release = (args.name == "apache-kafka").then(|| args.broker_version.clone());
     let started =

@@ -138,7 +138,7 @@ fn check() -> Outcome {
     let vectors = cases.vectors.cases.iter().filter(|case| &*case.spec.name == "DescribeConfigsResponse").take(3);
     let selected: std::collections::BTreeSet<String> = vectors.map(|case| case.id.clone()).collect();
     let judge = |fault: &str| {
-        let plan = Plan { level: Level::Must, jobs: 1, seed: 1 };
+        let plan = Plan { level: Level::Must, jobs: 1, seed: 1, publish: false };
         let bench = Bench {
             protocol: definitions::bundled(),
             cases: &cases,

@@ -138,7 +138,7 @@ pub fn run(args: Args) -> Outcome {
     let cases = bundled_cases()?;
     let peers = select_peers(&args)?;
     let selected = select_cases(&cases, &args.role, &args.select)?;
-    let plan = Plan { level: args.select.level, jobs: args.jobs, seed: args.select.seed };
+    let plan = Plan { level: args.select.level, jobs: args.jobs, seed: args.select.seed, publish: true };
     let named: Vec<String> = args.peer.iter().chain(&args.require).cloned().collect();
     let results = judged(&cases, &plan, selected, &args.select, |bench| bench.run(&peers))?;
     finish(&results, &cases, &args.select, &named)

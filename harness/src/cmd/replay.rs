@@ -43,7 +43,7 @@ pub fn run(args: Args) -> Outcome {
         return Err(Failure::nothing_selected(format!("{} is not judged by cases of this kind", args.peer)));
     }
     process::catch_interrupts();
-    let plan = Plan { level: Level::Must, jobs: 1, seed: args.seed };
+    let plan = Plan { level: Level::Must, jobs: 1, seed: args.seed, publish: false };
     let bench = Bench {
         protocol: definitions::bundled(),
         cases: &cases,

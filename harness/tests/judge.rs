@@ -1,0 +1,275 @@
+//! The judge: what each observation of a codec is worth, what a broken case file is told, and that our own codec passes.
+
+use codec::Protocol;
+use kafka_conform::adapter::{Answer, Handshake};
+use kafka_conform::cases::Cases;
+use kafka_conform::results::{Class, Level, Op, Verdict};
+use kafka_conform::vector::{Vector, Vectors};
+use kafka_conform::verdict::{self, Observation};
+use kafka_conform::{definitions, reference};
+use serde_json::{Value as Json, json};
+use std::sync::LazyLock;
+use std::time::Duration;
+
+static CASES: LazyLock<Cases> =
+    LazyLock::new(|| Cases::bundled(definitions::bundled()).unwrap_or_else(|lints| panic!("{}", lints.join("\n"))));
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+
+fn case(id: &str) -> &'static Vector {
+    CASES.vector(id).unwrap_or_else(|| panic!("no case {id}"))
+}
+
+fn judged(id: &str, op: Op, seen: &Observation) -> (Verdict, Option<Class>) {
+    let outcome = verdict::judge(case(id), op, seen, "peer@1", Level::Must, Duration::ZERO);
+    assert_eq!(outcome.severity, outcome.class.map(Class::severity));
+    (outcome.verdict, outcome.class)
+}
+
+#[test]
+fn the_reference_passes_every_codec_case() {
+    let protocol = definitions::bundled();
+    let handshake: Handshake = serde_json::from_value(reference::handshake(protocol)).unwrap();
+    let mut judged = 0;
+    for case in &CASES.vectors.cases {
+        for &op in verdict::operations(case) {
+            assert!(verdict::declared(case, op, &handshake), "{}", case.id);
+            let answer = Answer::Line(reference::answer(protocol, &verdict::request(case, op)));
+            let outcome = verdict::judge(case, op, &answer.into(), "reference", Level::Observed, Duration::ZERO);
+            assert!(matches!(outcome.verdict, Verdict::Pass | Verdict::Variant), "{outcome:?}");
+            judged += 1;
+        }
+    }
+    assert!(judged > 1000, "{judged}");
+}
+
+const SMALLEST: &str = "codec/alter-configs-request/v2/each-field";
+
+#[test]
+fn what_ends_a_process_is_severe_whatever_was_asked() {
+    for id in [SMALLEST, "codec/describe-configs-request/v4/keys-minus-2-compact"] {
+        assert_eq!(judged(id, Op::Decode, &Observation::Crashed("x".into())), (Verdict::Fail, Some(Class::Crash)));
+        assert_eq!(judged(id, Op::Decode, &Observation::Hung(Duration::ZERO)), (Verdict::Fail, Some(Class::Hang)));
+        assert_eq!(judged(id, Op::Decode, &Observation::Memory(1)), (Verdict::Fail, Some(Class::Memory)));
+    }
+}
+
+#[test]
+fn a_codec_that_is_not_asked_or_broken_is_never_a_pass() {
+    assert_eq!(judged(SMALLEST, Op::Decode, &Observation::Unsupported("x".into())), (Verdict::Unsupported, None));
+    assert_eq!(judged(SMALLEST, Op::Decode, &Observation::Gone("x".into())), (Verdict::NotRun, None));
+    assert_eq!(judged(SMALLEST, Op::Decode, &Observation::Broken("x".into())), (Verdict::HarnessError, None));
+    // An echo answers decode with bytes and encode with a value.
+    assert_eq!(judged(SMALLEST, Op::Decode, &Observation::Bytes(vec![])), (Verdict::HarnessError, None));
+    assert_eq!(judged(SMALLEST, Op::Encode, &Observation::Value(json!({}), 0)), (Verdict::HarnessError, None));
+}
+
+#[test]
+fn a_valid_case_wants_its_value_and_its_bytes() {
+    let case = case(SMALLEST);
+    let (value, bytes) = (case.value.clone().unwrap(), case.bytes.clone().unwrap());
+    assert_eq!(judged(SMALLEST, Op::Decode, &Observation::Value(value.clone(), 0)), (Verdict::Pass, None));
+    assert_eq!(judged(SMALLEST, Op::Encode, &Observation::Bytes(bytes.clone())), (Verdict::Pass, None));
+    // One bit, one byte missing, one byte more, one field changed, bytes said to be left: each is found.
+    let mut flipped = bytes.clone();
+    flipped[2] ^= 1;
+    let fails = |op, seen| judged(SMALLEST, op, &seen).1;
+    assert_eq!(fails(Op::Encode, Observation::Bytes(flipped)), Some(Class::WrongBytes));
+    assert_eq!(fails(Op::Encode, Observation::Bytes(bytes[..bytes.len() - 1].to_vec())), Some(Class::WrongBytes));
+    assert_eq!(fails(Op::Recode, Observation::Bytes([bytes.as_slice(), &[0]].concat())), Some(Class::WrongBytes));
+    let mut changed = value.clone();
+    changed["ValidateOnly"] = (!changed["ValidateOnly"].as_bool().unwrap()).into();
+    assert_eq!(fails(Op::Decode, Observation::Value(changed, 0)), Some(Class::WrongValue));
+    assert_eq!(fails(Op::Decode, Observation::Value(value.clone(), 1)), Some(Class::WrongValue));
+    assert_eq!(fails(Op::Decode, Observation::Refused("no".into())), Some(Class::TooStrict));
+    assert_eq!(fails(Op::Decode, Observation::Panicked("no".into())), Some(Class::Panic));
+    let mut unknown = value;
+    unknown["Nonsense"] = 1.into();
+    assert_eq!(fails(Op::Decode, Observation::Value(unknown, 0)), Some(Class::WrongValue));
+}
+
+#[test]
+fn placeholders_for_fields_of_other_versions_are_no_fault() {
+    let id = "codec/describe-configs-request/v0/each-field-v0";
+    let mut value = case(id).value.clone().unwrap();
+    value["IncludeSynonyms"] = true.into();
+    value["IncludeDocumentation"] = false.into();
+    assert_eq!(judged(id, Op::Decode, &Observation::Value(value, 0)), (Verdict::Pass, None));
+}
+
+#[test]
+fn null_is_not_empty() {
+    let cases = CASES.vectors.cases.iter().filter(|case| &*case.spec.name == "DescribeConfigsResponse");
+    let with_null = cases.filter(|case| case.rule.id == "well-formed" && case.part.name() == "body").find_map(|case| {
+        let mut value = case.value.clone()?;
+        let field = value.pointer_mut("/Results/0/ErrorMessage").filter(|field| field.is_null())?;
+        *field = "".into();
+        Some((case.id.as_str(), value))
+    });
+    let (id, value) = with_null.expect("a case with a null message");
+    assert_eq!(judged(id, Op::Decode, &Observation::Value(value, 0)), (Verdict::Fail, Some(Class::WrongValue)));
+}
+
+#[test]
+fn a_value_from_bytes_that_are_not_there_is_invented() {
+    let truncated = CASES.vectors.cases.iter().find(|case| case.rule.id == "truncated").expect("a truncated case");
+    let seen = Observation::Value(json!({}), 0);
+    assert_eq!(judged(&truncated.id, Op::Decode, &seen), (Verdict::Fail, Some(Class::InventedValue)));
+    assert_eq!(judged(&truncated.id, Op::Decode, &Observation::Refused("no".into())), (Verdict::Pass, None));
+}
+
+#[test]
+fn leniency_against_a_should_differs_and_does_not_fail() {
+    let null = CASES.vectors.cases.iter().find(|case| case.rule.id == "null-array-not-nullable").expect("a case");
+    let seen = Observation::Value(json!({}), 0);
+    assert_eq!(judged(&null.id, Op::Decode, &seen), (Verdict::Differs, Some(Class::TooLenient)));
+    let outcome = verdict::judge(null, Op::Decode, &seen, "peer@1", Level::Should, Duration::ZERO);
+    assert_eq!(outcome.verdict, Verdict::Fail);
+}
+
+#[test]
+fn unknown_tags_may_be_dropped_but_not_misread() {
+    let tagged = CASES.vectors.cases.iter().filter(|case| case.rule.id == "unknown-tags" && case.part.name() == "body");
+    let tagged = tagged.into_iter().find(|case| case.value.as_ref().is_some_and(|value| value.get("_tags").is_some()));
+    let tagged = tagged.expect("a case with tags at the top");
+    let mut value = tagged.value.clone().unwrap();
+    value.as_object_mut().unwrap().remove("_tags");
+    let dropped = strip_tags(&value);
+    assert_eq!(judged(&tagged.id, Op::Decode, &Observation::Value(dropped, 0)), (Verdict::Variant, None));
+    let mut other = tagged.value.clone().unwrap();
+    other["_tags"][0]["hex"] = "ff00ff00ff".into();
+    assert_eq!(judged(&tagged.id, Op::Decode, &Observation::Value(other, 0)), (Verdict::Fail, Some(Class::WrongValue)));
+}
+
+fn strip_tags(json: &Json) -> Json {
+    match json {
+        Json::Array(elements) => elements.iter().map(strip_tags).collect(),
+        Json::Object(object) => object
+            .iter()
+            .filter(|(name, _)| *name != "_tags")
+            .map(|(name, value)| (name.clone(), strip_tags(value)))
+            .collect(),
+        other => other.clone(),
+    }
+}
+
+#[test]
+fn a_flag_of_two_is_true() {
+    let id = CASES.vectors.cases.iter().find(|case| case.rule.id == "bool-other").map(|case| case.id.as_str());
+    let id = id.expect("a case with a flag of two");
+    let ours = reference::answer(definitions::bundled(), &verdict::request(case(id), Op::Decode));
+    let mut falsified = ours["value"].clone();
+    assert_eq!(judged(id, Op::Decode, &Observation::Value(falsified.clone(), 0)), (Verdict::Pass, None));
+    assert!(falsify(&mut falsified));
+    assert_eq!(judged(id, Op::Decode, &Observation::Value(falsified, 0)), (Verdict::Fail, Some(Class::WrongValue)));
+}
+
+fn falsify(json: &mut Json) -> bool {
+    match json {
+        Json::Bool(value) => std::mem::replace(value, false),
+        Json::Array(elements) => elements.iter_mut().any(falsify),
+        Json::Object(object) => object.iter_mut().any(|(_, value)| falsify(value)),
+        _ => false,
+    }
+}
+
+#[test]
+fn case_ids_are_unique_and_every_case_says_what_and_why() {
+    let list = CASES.list();
+    for pair in list.windows(2) {
+        assert_ne!(pair[0].id, pair[1].id);
+    }
+    assert!(list.iter().all(|case| !case.info.requires.is_empty() && !case.info.cite.is_empty()));
+}
+
+#[test]
+fn case_files_obey_their_published_schemas() {
+    for (schema, folder) in
+        [("codec.schema.json", "codec"), ("broker.schema.json", "broker"), ("client.schema.json", "client")]
+    {
+        let read = |path: String| -> Json {
+            serde_json::from_str(&std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}")))
+                .unwrap()
+        };
+        let validator = jsonschema::validator_for(&read(format!("{ROOT}/vectors/{schema}"))).unwrap();
+        let mut files = 0;
+        for entry in std::fs::read_dir(format!("{ROOT}/vectors/{folder}")).unwrap() {
+            let path = entry.unwrap().path().display().to_string();
+            let json = read(path.clone());
+            let wrong: Vec<String> =
+                validator.iter_errors(&json).map(|error| format!("{} at {}", error, error.instance_path())).collect();
+            assert!(wrong.is_empty(), "{path}: {wrong:?}");
+            files += 1;
+        }
+        assert!(files > 0 && !validator.is_valid(&json!({ "cases": [{ "id": 1 }] })), "{schema} refuses something");
+    }
+}
+
+/// What the lint says of one case file over DescribeConfigsRequest.
+fn lints(case: Json) -> Vec<String> {
+    let protocol: &Protocol = definitions::bundled();
+    let text = |name: &str| std::fs::read_to_string(format!("{ROOT}/vectors/{name}")).unwrap();
+    let file = json!({ "message": "DescribeConfigsRequest", "cases": [case] }).to_string();
+    match Vectors::load(
+        protocol,
+        &text("rules.json"),
+        &text("sources.json"),
+        &[("describe-configs-request.json", &file)],
+    ) {
+        Ok(_) => Vec::new(),
+        Err(lints) => lints.iter().map(ToString::to_string).collect(),
+    }
+}
+
+#[test]
+fn the_lint_names_file_case_and_fault() {
+    let good = json!({
+        "id": "no-resources", "rule": "well-formed", "versions": "4", "cite": ["DescribeConfigsRequest.Resources"],
+        "requires": "No resources is an empty array.", "bytes": { "4": "01 00 00 00" },
+        "value": { "Resources": [], "IncludeSynonyms": false, "IncludeDocumentation": false },
+        "source": ["kafka-clients@4.4.0", "kmsg@1.15.1"],
+    });
+    assert_eq!(lints(good.clone()), Vec::<String>::new());
+    let with = |key: &str, value: Json| {
+        let mut case = good.clone();
+        case[key] = value;
+        lints(case)
+    };
+    let says = |lints: Vec<String>, what: &str| {
+        assert!(lints.iter().any(|lint| lint.contains(what)), "{what:?} is not in {lints:?}");
+        assert!(lints.iter().all(|lint| lint.starts_with("describe-configs-request.json: ")), "{lints:?}");
+    };
+    says(with("bytes", json!({ "4": "01 00 00 0" })), "odd number of hex digits");
+    says(with("bytes", json!({ "4": "01 01 00 00" })), "value and bytes differ at IncludeSynonyms");
+    says(with("bytes", json!({ "4": "01 00 00" })), "at 0x3");
+    says(with("bytes", json!({})), "bytes for version 4 are missing");
+    says(with("bytes", json!({ "4": "01000000", "3": "00" })), "not in versions 4");
+    says(with("rule", "no-such-rule".into()), "no rule is called");
+    says(with("rule", "truncated".into()), "the bytes decode, the rule says invalid");
+    says(with("versions", "4-9".into()), "not all in 0-4");
+    says(with("cite", json!(["DescribeConfigsRequest.Nothing"])), "cite");
+    says(with("cite", json!([])), "at least one source");
+    says(with("requires", "".into()), "requires");
+    says(with("source", json!(["kafka-clients@4.4.0"])), "two families");
+    says(with("source", json!(["kafka-clients@4.4.0", "kmsg@9.9.9"])), "no version");
+    says(with("source", json!(["reference@0.1.0", "kmsg@1.15.1"])), "vouches for nothing");
+    says(with("id", "No Slug".into()), "an id is made of");
+    says(with("value", json!({ "Resources": [], "Nonsense": 1 })), "no field");
+    says(with("parent", "nowhere".into()), "there is no case \"nowhere\"");
+    says(with("surprise", 1.into()), "unknown field `surprise`");
+}
+
+#[test]
+fn the_same_bytes_are_not_two_cases() {
+    let case = |id: &str| {
+        json!({
+            "id": id, "rule": "well-formed", "versions": "4", "cite": ["KIP-482"], "requires": "As above.", "bytes": { "4": "01000000" },
+            "value": {}, "source": ["kafka-clients@4.4.0", "kmsg@1.15.1"],
+        })
+    };
+    let file = json!({ "message": "DescribeConfigsRequest", "cases": [case("one"), case("two")] }).to_string();
+    let text = |name: &str| std::fs::read_to_string(format!("{ROOT}/vectors/{name}")).unwrap();
+    let files = [("describe-configs-request.json", file.as_str())];
+    let lints = Vectors::load(definitions::bundled(), &text("rules.json"), &text("sources.json"), &files).unwrap_err();
+    assert!(lints.iter().any(|lint| lint.what.contains("the same bytes as")), "{lints:?}");
+}

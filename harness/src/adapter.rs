@@ -208,6 +208,12 @@ impl PeerVersion {
         Ok(())
     }
 
+    /// Whether some source of it was built here before.
+    pub fn is_built(&self, checkout: &Path) -> bool {
+        let build = self.build_folder(checkout);
+        build.join(format!("{}.stamp", self.name())).is_file() || build.join("stamp").is_file()
+    }
+
     /// Builds it unless this very source was built before.
     pub fn build_if_changed(&self, checkout: &Path) -> anyhow::Result<()> {
         let stamp = self.build_folder(checkout).join(format!("{}.stamp", self.name()));
@@ -543,7 +549,9 @@ impl Running {
                     std::thread::sleep(Duration::from_millis(10));
                     let how = status.map_or("it closed its output".to_owned(), |status| status.to_string());
                     let said = self.stderr.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                    let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
+                    // A Rust program's last line is a hint how to get more of them.
+                    let telling = |line: &&str| !line.trim().is_empty() && !line.starts_with("note: ");
+                    let last = said.lines().rfind(telling).unwrap_or_default();
                     return Answer::Crashed(if last.is_empty() { how } else { format!("{how}: {}", cut(last)) });
                 }
                 Err(RecvTimeoutError::Timeout) => {

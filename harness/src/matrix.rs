@@ -244,6 +244,17 @@ impl Bench<'_> {
         Ok(results)
     }
 
+    /// A line on standard error where no progress bar can be drawn, such as in the log of a CI.
+    fn say(&self, text: &str) {
+        if self.progress.is_hidden() {
+            if self.plan.publish {
+                anstream::eprintln!("{text}");
+            }
+        } else {
+            let _ = self.progress.println(text);
+        }
+    }
+
     fn spinner(&self, text: String) -> ProgressBar {
         let bar = self.progress.add(ProgressBar::new_spinner());
         bar.set_style(
@@ -261,9 +272,16 @@ impl Bench<'_> {
             anyhow::bail!(missing);
         }
         let checkout = checkout.context("adapters are built from a checkout of this repository: run it there")?;
+        let started = Instant::now();
         let bar = self.spinner(format!("building {}", peer.name()));
+        if !peer.is_built(checkout) {
+            self.say(&format!("building {} (once; it may take minutes)", peer.name()));
+        }
         let built = build(peer, *role, checkout);
         bar.finish_and_clear();
+        if started.elapsed() > Duration::from_secs(2) {
+            self.say(&format!("built {} in {:.0} s", peer.name(), started.elapsed().as_secs_f32()));
+        }
         built
     }
 
@@ -290,8 +308,7 @@ impl Bench<'_> {
         }
         bar.finish_and_clear();
         if started.elapsed() > Duration::from_secs(2) {
-            let _ =
-                self.progress.println(format!("{} done in {:.1} s", candidate.name(), started.elapsed().as_secs_f32()));
+            self.say(&format!("judged {} in {:.1} s", candidate.name(), started.elapsed().as_secs_f32()));
         }
     }
 

@@ -33,9 +33,15 @@ pub fn render(matrix: &Matrix, cases: &BTreeMap<String, CaseInfo>) -> String {
          Signs: {}.\n\n{NON_AFFILIATION}\n",
         signs.join(", ")
     );
+    page += "\n<!-- summary -->\n";
+    for role in &matrix.roles {
+        summary(&mut page, role);
+    }
+    page += "\n<!-- /summary -->\n\n<details><summary>By version</summary>\n";
     for role in &matrix.roles {
         table(&mut page, role);
     }
+    page += "\n</details>\n";
     if matrix.rows().any(|row| !row.ran()) {
         page += "\n## Not run\n\n";
         for row in matrix.rows().filter(|row| !row.ran()) {
@@ -54,8 +60,25 @@ pub fn render(matrix: &Matrix, cases: &BTreeMap<String, CaseInfo>) -> String {
     page
 }
 
+/// A column an API: narrow enough for a README.
+fn summary(page: &mut String, role: &RoleMatrix) {
+    let _ = write!(page, "\n| {} | language |", plural(role.role));
+    let apis: Vec<&str> = role.apis().into_keys().collect();
+    for api in &apis {
+        let _ = write!(page, " {} |", text(api));
+    }
+    let _ = write!(page, "\n| --- | --- |{}\n", " --- |".repeat(apis.len()));
+    for row in &role.rows {
+        let _ = write!(page, "| {} | {} |", text(&row.peer.peer), text(&row.peer.language));
+        for api in &apis {
+            let _ = write!(page, " {} |", super::terminal::cell(row, api).0.replace('\n', "<br>"));
+        }
+        page.push('\n');
+    }
+}
+
 fn table(page: &mut String, role: &RoleMatrix) {
-    let _ = write!(page, "\n## {}\n\n| peer | language |", plural(role.role));
+    let _ = write!(page, "\n### {} by version\n\n| peer | language |", plural(role.role));
     for (api, version) in &role.columns {
         let _ = write!(page, " {} v{version} |", text(api));
     }

@@ -97,7 +97,7 @@ fn table(peers: &[(String, Color)], columns: &[Vec<(String, Color)>], width: u16
 }
 
 /// `34/34 v0-4`, and on a second line how often the worst verdict occurs and at which versions: `✗ 5 fail v3-4`.
-fn cell(row: &Row, api: &str) -> (String, Color) {
+pub(super) fn cell(row: &Row, api: &str) -> (String, Color) {
     if !row.ran() {
         return (format!("{} not run", sign(Verdict::NotRun)), color(Verdict::NotRun));
     }

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// The manifests compiled in.
@@ -394,6 +395,8 @@ struct Running {
     requests: SyncSender<String>,
     lines: Receiver<Result<String, String>>,
     stderr: Arc<Mutex<String>>,
+    /// The thread that reads it.
+    stderr_read: JoinHandle<()>,
 }
 
 impl Adapter {
@@ -498,7 +501,7 @@ impl Running {
         });
         let kept = Arc::new(Mutex::new(String::new()));
         let stderr_kept = kept.clone();
-        std::thread::spawn(move || {
+        let stderr_read = std::thread::spawn(move || {
             let mut stderr = BufReader::new(stderr);
             let mut chunk = [0; 1024];
             while let Ok(read @ 1..) = stderr.read(&mut chunk) {
@@ -510,7 +513,7 @@ impl Running {
                 }
             }
         });
-        let mut running = Running { process, requests, lines, stderr: kept };
+        let mut running = Running { process, requests, lines, stderr: kept, stderr_read };
         let handshake = match running.exchange(&json!({ "op": "start", "protocol": 1 }), START_DEADLINE, |_| true) {
             Answer::Line(line) => line,
             Answer::Crashed(how) => bail!("{program} ended before its handshake: {how}"),
@@ -530,7 +533,7 @@ impl Running {
         // A line to a peer that is gone cannot be written; how it ended is found below.
         let _ = self.requests.try_send(request.to_string() + "\n");
         let deadline = Instant::now() + limit;
-        let mut strays = 0;
+        let (mut strays, mut gone) = (0, false);
         loop {
             match self.lines.recv_timeout(Duration::from_millis(50)) {
                 Ok(Ok(line)) if line.trim().is_empty() => {}
@@ -544,26 +547,39 @@ impl Running {
                     Err(error) => return Answer::Garbage(format!("a line that is not JSON ({error}): {}", cut(&line))),
                 },
                 Ok(Err(what)) => return Answer::Garbage(what),
-                Err(RecvTimeoutError::Disconnected) => {
-                    let status = self.process.wait(Duration::from_secs(2)).ok().flatten();
-                    std::thread::sleep(Duration::from_millis(10));
-                    let how = status.map_or("it closed its output".to_owned(), |status| status.to_string());
-                    let said = self.stderr.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                    // A Rust program's last line is a hint how to get more of them.
-                    let telling = |line: &&str| !line.trim().is_empty() && !line.starts_with("note: ");
-                    let last = said.lines().rfind(telling).unwrap_or_default();
-                    return Answer::Crashed(if last.is_empty() { how } else { format!("{how}: {}", cut(last)) });
-                }
+                Err(RecvTimeoutError::Disconnected) => return self.crashed(),
                 Err(RecvTimeoutError::Timeout) => {
                     if let Some(resident) = self.process.resident().filter(|&resident| resident > MEMORY_LIMIT) {
                         return Answer::Memory(resident);
                     }
+                    // A child of a dead peer may hold its output open. What it wrote before it died has been read by
+                    // the second time.
+                    if gone {
+                        return self.crashed();
+                    }
+                    gone = matches!(self.process.try_wait(), Ok(Some(_)));
                     if Instant::now() > deadline {
                         return Answer::Hung(limit);
                     }
                 }
             }
         }
+    }
+
+    /// How a peer that is gone ended, and its last words.
+    fn crashed(&mut self) -> Answer {
+        let status = self.process.wait(Duration::from_secs(2)).ok().flatten();
+        // Its last words are complete when its end of the pipe is closed.
+        let deadline = Instant::now() + Duration::from_secs(1);
+        while !self.stderr_read.is_finished() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let how = status.map_or("it closed its output".to_owned(), |status| status.to_string());
+        let said = self.stderr.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        // A Rust program's last line is a hint how to get more of them.
+        let telling = |line: &&str| !line.trim().is_empty() && !line.starts_with("note: ");
+        let last = said.lines().rfind(telling).unwrap_or_default();
+        Answer::Crashed(if last.is_empty() { how } else { format!("{how}: {}", cut(last)) })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Processes that never outlive us, and the word that the user wants us to stop.
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -51,10 +51,12 @@ impl Guarded {
         Pid::from_child(&self.child)
     }
 
-    /// How it ended, if it did.
+    /// How it ended, if it did; what it started and left behind ends with it.
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
-        if self.status.is_none() {
-            self.status = self.child.try_wait()?;
+        let ended = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        if self.status.is_none() && waitid(WaitId::Pid(self.pid()), ended)?.is_some() {
+            // Until its end is taken note of, its id, which is its group's too, cannot be given to anybody else.
+            self.kill();
         }
         Ok(self.status)
     }

@@ -320,3 +320,11 @@ fn what_a_peer_started_ends_with_it() {
     assert_eq!(adapter.ask(request(), deadline), Answer::Hung(deadline));
     peer.check_gone(2);
 }
+
+#[test]
+fn what_a_crashed_peer_started_ends_too() {
+    let peer = Peer::polite_shell("sleep 600 > /dev/null 2>&1 & echo $! >> \"$PIDS\"; read -r line; exit 1");
+    let answer = peer.start().ask(request(), PATIENCE);
+    assert_eq!(answer, Answer::Crashed("exit status: 1".to_owned()));
+    peer.check_gone(2);
+}

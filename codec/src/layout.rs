@@ -352,6 +352,27 @@ impl Layout {
         Value::Struct(StructValue { fields: untagged.chain(tagged).collect(), tags: Vec::new() })
     }
 
+    /// A copy that differs in one thing; it is planned anew. `None` where it could not be read: an element without bytes.
+    pub(crate) fn altered(&self, alter: impl FnOnce(&mut Vec<Field>, &mut Vec<StructLayout>)) -> Option<Layout> {
+        let mut layout = self.clone();
+        alter(&mut layout.fields, &mut layout.structs);
+        // A struct may hold one with a lower number, so one pass need not be enough.
+        for _ in 0..layout.structs.len() {
+            for id in (0..layout.structs.len()).rev() {
+                plan(&layout.fields, &mut layout.structs, u16::try_from(id).ok()?);
+            }
+        }
+        let element = |field: &Field| match field.wire {
+            WireType::Array { element: Element::Struct(id), .. } => layout.structure(id).smallest > 0,
+            _ => true,
+        };
+        if !layout.fields.iter().all(element) {
+            return None;
+        }
+        layout.encode_tagged_defaults().ok()?;
+        Some(layout)
+    }
+
     /// A tagged field at its default is left out, so its encoded default is kept to compare with.
     fn encode_tagged_defaults(&mut self) -> Result<(), SpecError> {
         let mut encoded = Vec::new();
@@ -439,30 +460,12 @@ impl Lowering<'_> {
             if is_tagged { tagged.push((spec.tag, field)) } else { untagged.push(field) }
         }
         tagged.sort_unstable();
-        let mut smallest = u32::from(self.flexible);
-        let (mut steps, mut run): (Vec<Step>, Vec<RunField>) = (Vec::new(), Vec::new());
-        for &number in &untagged {
-            let Some(field) = self.fields.get(usize::from(number)) else { unreachable!("pushed above") };
-            smallest = smallest.saturating_add(self.smallest(field.wire));
-            if let WireType::Fixed(fixed) = field.wire {
-                let first = u16::try_from(run.len()).unwrap_or(u16::MAX);
-                run.push(RunField { field: number, size: fixed.size(), bool: fixed == Fixed::Bool });
-                match steps.last_mut() {
-                    Some(Step::Run { count, size, .. }) => {
-                        *count += 1;
-                        *size += u32::from(fixed.size());
-                    }
-                    _ => steps.push(Step::Run { first, count: 1, size: fixed.size().into() }),
-                }
-            } else {
-                steps.push(Step::Field { field: number, wire: field.wire });
-            }
-        }
         let Some(structure) = self.structs.get_mut(usize::from(id)) else { unreachable!("pushed above") };
         structure.fields = untagged;
         structure.names = names;
         structure.tagged = tagged.into_iter().map(|(_, field)| field).collect();
-        (structure.absent, structure.smallest, structure.steps, structure.run) = (absent, smallest, steps, run);
+        structure.absent = absent;
+        plan(&self.fields, &mut self.structs, id);
         Ok(id)
     }
 
@@ -513,17 +516,6 @@ impl Lowering<'_> {
         })
     }
 
-    fn smallest(&self, wire: WireType) -> u32 {
-        match wire {
-            WireType::Fixed(fixed) => fixed.size().into(),
-            WireType::String { compact: false, .. } => 2,
-            WireType::Bytes { compact: false, .. } | WireType::Array { compact: false, .. } => 4,
-            WireType::String { .. } | WireType::Bytes { .. } | WireType::Array { .. } => 1,
-            WireType::Struct { nullable: true, .. } => 1,
-            WireType::Struct { id, .. } => self.structs.get(usize::from(id)).map_or(0, |structure| structure.smallest),
-        }
-    }
-
     fn default(&mut self, spec: &FieldSpec, field_type: &FieldType, place: &str) -> Result<Value, SpecError> {
         Ok(match (&spec.default, field_type) {
             (FieldDefault::Null, _) => Value::Null,
@@ -547,6 +539,44 @@ impl Lowering<'_> {
                 None => unreachable!("every other type is matched above"),
             },
         })
+    }
+}
+
+/// Works out what the decode loop does in a struct, and its smallest size; the structs it holds are planned before.
+fn plan(fields: &[Field], structs: &mut [StructLayout], id: u16) {
+    let Some(structure) = structs.get(usize::from(id)) else { return };
+    let mut smallest = u32::from(structure.flexible);
+    let (mut steps, mut run): (Vec<Step>, Vec<RunField>) = (Vec::new(), Vec::new());
+    for &number in &structure.fields {
+        let Some(field) = fields.get(usize::from(number)) else { continue };
+        smallest = smallest.saturating_add(smallest_field(structs, field.wire));
+        let WireType::Fixed(fixed) = field.wire else {
+            steps.push(Step::Field { field: number, wire: field.wire });
+            continue;
+        };
+        let first = u16::try_from(run.len()).unwrap_or(u16::MAX);
+        run.push(RunField { field: number, size: fixed.size(), bool: fixed == Fixed::Bool });
+        match steps.last_mut() {
+            Some(Step::Run { count, size, .. }) => {
+                *count += 1;
+                *size += u32::from(fixed.size());
+            }
+            _ => steps.push(Step::Run { first, count: 1, size: fixed.size().into() }),
+        }
+    }
+    if let Some(structure) = structs.get_mut(usize::from(id)) {
+        (structure.smallest, structure.steps, structure.run) = (smallest, steps, run);
+    }
+}
+
+fn smallest_field(structs: &[StructLayout], wire: WireType) -> u32 {
+    match wire {
+        WireType::Fixed(fixed) => fixed.size().into(),
+        WireType::String { compact: false, .. } => 2,
+        WireType::Bytes { compact: false, .. } | WireType::Array { compact: false, .. } => 4,
+        WireType::String { .. } | WireType::Bytes { .. } | WireType::Array { .. } => 1,
+        WireType::Struct { nullable: true, .. } => 1,
+        WireType::Struct { id, .. } => structs.get(usize::from(id)).map_or(0, |structure| structure.smallest),
     }
 }
 

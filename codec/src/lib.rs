@@ -8,6 +8,7 @@ pub mod encode;
 mod error;
 mod layout;
 mod message;
+pub mod mutant;
 pub mod properties;
 mod protocol;
 mod spec;

@@ -401,7 +401,7 @@ struct Running {
 
 impl Adapter {
     /// Times a peer is started again within a run.
-    pub const RESTARTS: u32 = 50;
+    pub const RESTARTS: u32 = 500;
 
     /// Starts a peer and shakes hands.
     pub fn start(launch: Launch) -> anyhow::Result<Adapter> {

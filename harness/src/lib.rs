@@ -6,6 +6,7 @@ pub mod cases;
 pub mod cite;
 pub mod client_case;
 pub mod cmd;
+pub mod coverage;
 pub mod definitions;
 pub mod dump;
 pub mod exchange;

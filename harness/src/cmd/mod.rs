@@ -4,6 +4,7 @@ use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
 pub mod certify;
+pub mod coverage;
 pub mod decode;
 pub mod encode;
 pub mod explain;
@@ -107,6 +108,7 @@ enum Command {
     Layout(layout::Args),
     Peers(peers::Args),
     Fake(fake::Args),
+    Coverage(coverage::Args),
     Known(known::Args),
     Vectors(vectors::Args),
     Report(report::Args),
@@ -126,6 +128,7 @@ impl Cli {
             Command::Layout(args) => layout::run(args),
             Command::Peers(args) => peers::run(args),
             Command::Fake(args) => fake::run(args),
+            Command::Coverage(args) => coverage::run(args),
             Command::Known(args) => known::run(args),
             Command::Vectors(args) => vectors::run(args),
             Command::Report(args) => report::run(args),

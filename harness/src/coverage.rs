@@ -1,0 +1,122 @@
+//! What the codec cases cover, measured: a layout that is wrong in one thing must be caught by a case, or the rule it
+//! breaks is untested.
+
+use crate::vector::{Expected, Part, PartLayout, Vector, Vectors};
+use codec::mutant::{Mutant, Mutation, mutants};
+use codec::{AbsentFields, ApiVersion, DecodeErrorKind, Element, FrameLayout, Layout, PathStep, Protocol, WireType};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A mutant of one message at one version, and the case that caught it.
+#[derive(Clone, Debug)]
+pub struct Covered {
+    /// The message.
+    pub message: String,
+    /// The version.
+    pub version: ApiVersion,
+    /// Where it is wrong, `DescribeConfigsResult.ErrorMessage`.
+    pub place: String,
+    /// What is wrong.
+    pub mutation: Mutation,
+    /// Id of a case that catches it.
+    pub caught_by: Option<String>,
+}
+
+/// Every mutant of every definition, and what catches it.
+pub fn measure(protocol: &Protocol, vectors: &Vectors) -> Result<Vec<Covered>, codec::SpecError> {
+    // The cases that read a message at a version: its own, and for headers those of whole frames.
+    let mut cases: BTreeMap<(String, i16), Vec<&Vector>> = BTreeMap::new();
+    for case in &vectors.cases {
+        for layout in layouts(case) {
+            cases.entry((layout.spec().name.to_string(), layout.version().0)).or_default().push(case);
+        }
+    }
+    let mut covered = Vec::new();
+    for spec in protocol.messages() {
+        for version in spec.valid_versions.iter() {
+            let layout = protocol.layout(&spec.name, version)?;
+            let cases = cases.get(&(spec.name.to_string(), version.0)).map(Vec::as_slice).unwrap_or_default();
+            for mutant in mutants(&layout) {
+                let by = cases.iter().find(|case| catches(case, &layout, &mutant));
+                covered.push(Covered {
+                    message: spec.name.to_string(),
+                    version,
+                    place: mutant.place,
+                    mutation: mutant.mutation,
+                    caught_by: by.map(|case| case.id.clone()),
+                });
+            }
+        }
+    }
+    Ok(covered)
+}
+
+fn layouts(case: &Vector) -> Vec<&Arc<Layout>> {
+    match &case.layout {
+        PartLayout::Single(layout) => vec![layout],
+        PartLayout::Frame(frame) => vec![&frame.header, &frame.body],
+    }
+}
+
+/// Whether a codec with the mutant's layout would be found out by a case.
+fn catches(case: &Vector, right: &Arc<Layout>, mutant: &Mutant) -> bool {
+    let Some(wrong) = &mutant.layout else { return believed(case, right, mutant) };
+    let wrong = Arc::new(wrong.clone());
+    let exchange = |layout: &Arc<Layout>| {
+        let same = layout.spec().name == right.spec().name && layout.version() == right.version();
+        if same { wrong.clone() } else { layout.clone() }
+    };
+    let layout = match &case.layout {
+        PartLayout::Single(layout) => PartLayout::Single(exchange(layout)),
+        PartLayout::Frame(frame) => {
+            PartLayout::Frame(FrameLayout { header: exchange(&frame.header), body: exchange(&frame.body) })
+        }
+    };
+    let value = case.value.as_ref().map(|json| layout.from_json(json, AbsentFields::Keep));
+    let decoded = case.bytes.as_deref().map(|bytes| layout.decode(bytes));
+    match (case.rule.result, decoded, value) {
+        (Expected::Valid, Some(Ok(decoded)), Some(Ok(value))) => {
+            let encoded = layout.encode(&value).ok();
+            // Tags at their default need not be written again, so there only the value tells.
+            let same_bytes = case.rule.id != "well-formed" || encoded == case.bytes;
+            decoded.left > 0 || decoded.value != value || !same_bytes
+        }
+        (Expected::Valid, ..) => true,
+        (Expected::Invalid, decoded, _) => matches!(decoded, Some(Ok(_))),
+        (Expected::Refused, _, value) => {
+            value.is_some_and(|value| value.is_ok_and(|value| layout.encode(&value).is_ok()))
+        }
+        // What may be refused catches nothing by being refused.
+        (Expected::Acceptable, Some(Ok(decoded)), Some(Ok(value))) => decoded.value != value,
+        (Expected::Acceptable, ..) => false,
+    }
+}
+
+/// Whether a case has a length or count in this field that must not be believed.
+fn believed(case: &Vector, right: &Layout, mutant: &Mutant) -> bool {
+    use DecodeErrorKind::{CountExceedsInput, LengthExceedsInput};
+    let (Expected::Invalid, Some(bytes)) = (case.rule.result, &case.bytes) else { return false };
+    let Err(error) = case.layout.decode(bytes) else { return false };
+    matches!(error.kind, CountExceedsInput { .. } | LengthExceedsInput { .. })
+        && mutant.field.is_some()
+        && field_at(right, &error.path) == mutant.field
+        && (case.part == Part::Body || layouts(case).iter().any(|layout| layout.spec().name == right.spec().name))
+}
+
+/// Number of the field at a path of a decode error.
+fn field_at(layout: &Layout, path: &str) -> Option<u16> {
+    let mut structure = layout.root();
+    let mut found = None;
+    for step in PathStep::parse(path)? {
+        let PathStep::Field(name) = step else { continue };
+        let mut numbers = structure.fields.iter().chain(&structure.tagged).copied();
+        let number = numbers.find(|&number| *layout.field(number).name == *name)?;
+        found = Some(number);
+        if let WireType::Struct { id, .. } | WireType::Array { element: Element::Struct(id), .. } =
+            layout.field(number).wire
+        {
+            structure = layout.structure(id);
+        }
+    }
+    found
+}

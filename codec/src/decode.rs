@@ -2,7 +2,7 @@
 //! decode without acceptable anomalies, acceptable bytes with some, invalid bytes do not decode.
 
 use crate::error::{AnomalyKind, DecodeError, DecodeErrorKind};
-use crate::layout::{Element, Field, Layout, Step, StructLayout, WireType};
+use crate::layout::{Element, Field, Fixed, Layout, Step, StructLayout, WireType};
 use crate::tree::{Node, NodeKind, Tree, View, offset};
 use crate::wire::{Reader, is_utf8};
 
@@ -55,17 +55,20 @@ pub fn decode_prefix_into(layout: &Layout, bytes: &[u8], start: usize, tree: &mu
     let mut decoder = Decoder {
         layout,
         reader: Reader::at(bytes, start),
-        tree,
+        tree: std::mem::take(tree),
         stop: Fault { offset: 0, field: Node::NO_FIELD, kind: DecodeErrorKind::InputTooLarge },
     };
     let root = decoder.open(Node::NO_FIELD, NodeKind::Struct, false);
-    if decoder.structure(layout.root()).is_err() {
-        let Fault { offset, field, kind } = decoder.stop;
-        let path = tree.open_path(layout, field);
-        return Err(DecodeError { path, offset, kind });
+    let decoded = decoder.structure(layout.root());
+    if decoded.is_ok() {
+        decoder.close(root);
     }
-    decoder.close(root);
-    Ok(decoder.reader.position())
+    let Decoder { reader, stop: Fault { offset, field, kind }, .. } = decoder;
+    *tree = decoder.tree;
+    match decoded {
+        Ok(()) => Ok(reader.position()),
+        Err(Stop) => Err(DecodeError { path: tree.open_path(layout, field), offset, kind }),
+    }
 }
 
 /// Decoding stopped; [`Decoder::stop`] says why. Kept out of the `Result`, which stays one byte in the hot paths.
@@ -77,14 +80,15 @@ struct Fault {
     kind: DecodeErrorKind,
 }
 
-struct Decoder<'a, 't> {
+struct Decoder<'a> {
     layout: &'a Layout,
     reader: Reader<'a>,
-    tree: &'t mut Tree,
+    /// Owned while decoding: reached through a reference, its lengths would be read and written around every node.
+    tree: Tree,
     stop: Fault,
 }
 
-impl<'a> Decoder<'a, '_> {
+impl<'a> Decoder<'a> {
     #[cold]
     #[inline(never)]
     fn fail(&mut self, offset: usize, field: u16, kind: DecodeErrorKind) -> Stop {
@@ -118,19 +122,23 @@ impl<'a> Decoder<'a, '_> {
     /// A varint; its odd forms are recorded.
     #[inline(always)]
     fn uvarint(&mut self, field: u16) -> Result<u32, Stop> {
-        let start = self.reader.position();
-        match self.reader.uvarint() {
-            Ok(uvarint) => {
-                if uvarint.not_minimal {
-                    self.tree.anomaly(start, self.reader.position(), AnomalyKind::VarintNotMinimal);
-                }
-                if uvarint.high_bits {
-                    self.tree.anomaly(start, self.reader.position(), AnomalyKind::VarintHighBits);
-                }
-                Ok(uvarint.value)
-            }
-            Err(kind) => Err(self.fail(start, field, kind)),
+        match self.reader.short_uvarint() {
+            Some(value) => Ok(value),
+            None => self.long_uvarint(field),
         }
+    }
+
+    #[inline(never)]
+    fn long_uvarint(&mut self, field: u16) -> Result<u32, Stop> {
+        let start = self.reader.position();
+        let uvarint = self.reader.uvarint().map_err(|kind| self.fail(start, field, kind))?;
+        if uvarint.not_minimal {
+            self.tree.anomaly(start, self.reader.position(), AnomalyKind::VarintNotMinimal);
+        }
+        if uvarint.high_bits {
+            self.tree.anomaly(start, self.reader.position(), AnomalyKind::VarintHighBits);
+        }
+        Ok(uvarint.value)
     }
 
     #[inline(always)]
@@ -138,9 +146,14 @@ impl<'a> Decoder<'a, '_> {
         self.reader.array().map_err(|kind| self.fail(self.reader.position(), field, kind))
     }
 
+    #[inline(always)]
     fn structure(&mut self, structure: &StructLayout) -> Result<(), Stop> {
         for step in &structure.steps {
             match *step {
+                // The commonest step comes first.
+                Step::Field { field, wire: WireType::String { compact: true, nullable } } => {
+                    self.compact_string(field, nullable, false)?;
+                }
                 Step::Run { first, count, size } => self.run(structure, first, count, size)?,
                 Step::Field { field, wire } => self.value(field, wire, false)?,
             }
@@ -161,14 +174,8 @@ impl<'a> Decoder<'a, '_> {
         for field in fields {
             let end = at + usize::from(field.size);
             let next = offset(self.tree.nodes.len()) + 1;
-            self.tree.nodes.push(Node {
-                start: offset(at),
-                end: offset(end),
-                next,
-                field: field.field,
-                kind: NodeKind::Leaf,
-                element: false,
-            });
+            let (kind, element) = (NodeKind::Leaf, false);
+            self.tree.nodes.push(Node { start: offset(at), end: offset(end), next, field: field.field, kind, element });
             if field.bool && bytes.get(at - start).is_some_and(|&byte| byte > 1) {
                 self.tree.anomaly(at, end, AnomalyKind::BoolNotZeroOrOne);
             }
@@ -192,16 +199,19 @@ impl<'a> Decoder<'a, '_> {
     }
 
     /// A field of any type, or, with `element`, an element of the array of that field.
-    #[inline(always)]
+    #[inline(never)]
     fn value(&mut self, field: u16, wire: WireType, element: bool) -> Result<(), Stop> {
         match wire {
             WireType::Fixed(fixed) => {
                 let start = self.reader.position();
-                if let Err(kind) = self.reader.take(fixed.size().into()) {
-                    return Err(self.fail(start, field, kind));
-                }
+                let bytes = match self.reader.take(fixed.size().into()) {
+                    Ok(bytes) => bytes,
+                    Err(kind) => return Err(self.fail(start, field, kind)),
+                };
                 self.leaf(field, NodeKind::Leaf, element, start);
-                self.check_bools(start, 1, fixed == crate::layout::Fixed::Bool);
+                if fixed == Fixed::Bool {
+                    self.check_bools(start, bytes);
+                }
                 Ok(())
             }
             WireType::String { compact: true, nullable } => self.compact_string(field, nullable, element),
@@ -227,6 +237,20 @@ impl<'a> Decoder<'a, '_> {
 
     #[inline(always)]
     fn compact_string(&mut self, field: u16, nullable: bool, element: bool) -> Result<(), Stop> {
+        let start = self.reader.position();
+        let Some(text) = self.reader.short_compact() else {
+            return self.other_compact_string(field, nullable, element);
+        };
+        if !is_utf8(text) {
+            self.tree.anomaly(start, self.reader.position(), AnomalyKind::NotUtf8);
+        }
+        self.leaf(field, NodeKind::Leaf, element, start);
+        Ok(())
+    }
+
+    /// A compact string that is long, null, or not there.
+    #[inline(never)]
+    fn other_compact_string(&mut self, field: u16, nullable: bool, element: bool) -> Result<(), Stop> {
         let start = self.reader.position();
         let length = self.uvarint(field)?;
         if length == 0 {
@@ -352,9 +376,11 @@ impl<'a> Decoder<'a, '_> {
         if let Element::Fixed(fixed) = element {
             let first = self.reader.position();
             // Cannot fail: the count was checked against the bytes left.
-            let _ = self.reader.take(count as usize * usize::from(fixed.size()));
+            let bytes = self.reader.take(count as usize * usize::from(fixed.size())).unwrap_or_default();
             self.leaf(field, NodeKind::Leaf, false, start);
-            self.check_bools(first, count as usize, fixed == crate::layout::Fixed::Bool);
+            if fixed == Fixed::Bool {
+                self.check_bools(first, bytes);
+            }
             return Ok(());
         }
         let array = self.open(field, NodeKind::Array, false);
@@ -368,6 +394,11 @@ impl<'a> Decoder<'a, '_> {
                     let index = self.open(field, NodeKind::Struct, true);
                     self.structure(structure)?;
                     self.close(index);
+                }
+            }
+            Element::String if compact => {
+                for _ in 0..count {
+                    self.compact_string(field, false, true)?;
                 }
             }
             Element::String => {
@@ -396,15 +427,10 @@ impl<'a> Decoder<'a, '_> {
         Ok(())
     }
 
-    /// Records bools that are neither 0 nor 1 among `count` bytes from `first` on.
-    #[inline(always)]
-    fn check_bools(&mut self, first: usize, count: usize, bools: bool) {
-        if !bools {
-            return;
-        }
-        let mut reader = self.reader;
-        let outer = reader.narrow(first + count);
-        for (index, _) in outer.iter().enumerate().skip(first).take(count).filter(|&(_, &byte)| byte > 1) {
+    /// Records which of these bools, the first at offset `first`, are neither 0 nor 1.
+    #[inline(never)]
+    fn check_bools(&mut self, first: usize, bools: &[u8]) {
+        for (index, _) in (first..).zip(bools).filter(|&(_, &byte)| byte > 1) {
             self.tree.anomaly(index, index + 1, AnomalyKind::BoolNotZeroOrOne);
         }
     }
@@ -412,14 +438,17 @@ impl<'a> Decoder<'a, '_> {
     #[inline(always)]
     fn tag_section(&mut self, structure: &StructLayout) -> Result<(), Stop> {
         let start = self.reader.position();
-        if self.reader.left() == 0 {
-            return Err(self.fail(start, Node::NO_FIELD, DecodeErrorKind::TagSectionMissing));
+        match self.reader.short_uvarint() {
+            Some(0) => Ok(()),
+            Some(count) => self.tags(structure, start, count),
+            None if self.reader.left() == 0 => {
+                Err(self.fail(start, Node::NO_FIELD, DecodeErrorKind::TagSectionMissing))
+            }
+            None => {
+                let count = self.long_uvarint(Node::NO_FIELD)?;
+                self.tags(structure, start, count)
+            }
         }
-        let count = self.uvarint(Node::NO_FIELD)?;
-        if count == 0 && self.reader.position() == start + 1 {
-            return Ok(());
-        }
-        self.tags(structure, start, count)
     }
 
     #[inline(never)]
@@ -441,10 +470,11 @@ impl<'a> Decoder<'a, '_> {
             let size = self.uvarint(Node::NO_FIELD)?;
             let payload = self.reader.position();
             let end = payload + size as usize;
-            if size as usize > self.reader.left() {
+            let mut after = self.reader;
+            let Ok(bytes) = after.take(size as usize) else {
                 let kind = DecodeErrorKind::TagExceedsInput { tag, claimed: size, left: self.reader.left() };
                 return Err(self.fail(start, Node::NO_FIELD, kind));
-            }
+            };
             match before {
                 Some(before) if before == tag => self.tree.anomaly(start, end, AnomalyKind::TagRepeated),
                 Some(before) if before > tag => self.tree.anomaly(start, end, AnomalyKind::TagsUnordered),
@@ -456,29 +486,29 @@ impl<'a> Decoder<'a, '_> {
             }
             let layout = self.layout;
             let known = structure.tagged.iter().copied().find(|&number| layout.field(number).tag == Some(tag));
-            match known {
-                Some(number) => self.known_tag(number, layout.field(number), payload, end)?,
-                None => {
-                    let _ = self.reader.take(size as usize);
-                    self.leaf(Node::NO_FIELD, NodeKind::UnknownTag, false, start);
-                }
+            if let Some(number) = known {
+                self.known_tag(number, layout.field(number), bytes)?;
+            }
+            self.reader = after;
+            if known.is_none() {
+                self.leaf(Node::NO_FIELD, NodeKind::UnknownTag, false, start);
             }
         }
         self.close(section);
         Ok(())
     }
 
-    /// A declared tagged field. It is read within its size; bytes it does not use are skipped.
-    fn known_tag(&mut self, number: u16, field: &Field, payload: usize, end: usize) -> Result<(), Stop> {
-        let outer = self.reader.narrow(end);
+    /// A declared tagged field. It is read within its payload; bytes of it that it does not use are skipped.
+    fn known_tag(&mut self, number: u16, field: &Field, payload: &[u8]) -> Result<(), Stop> {
+        self.reader = self.reader.first(payload.len());
+        let start = self.reader.position();
         self.value(number, field.wire, false)?;
-        let used = self.reader.position();
-        if outer.get(payload..used) == Some(&field.default_bytes) && used == end {
-            self.tree.anomaly(payload, end, AnomalyKind::TagWithDefault);
+        let (used, left) = (self.reader.position(), self.reader.left());
+        if payload == field.default_bytes && left == 0 {
+            self.tree.anomaly(start, used, AnomalyKind::TagWithDefault);
         }
-        self.reader.widen(outer, end);
-        if used < end {
-            self.tree.anomaly(used, end, AnomalyKind::TagSizeMismatch);
+        if left > 0 {
+            self.tree.anomaly(used, used + left, AnomalyKind::TagSizeMismatch);
         }
         Ok(())
     }

@@ -3,39 +3,29 @@
 
 use crate::error::{EncodeError, EncodeErrorKind};
 use crate::layout::{Element, Field, Fixed, Layout, StructLayout, WireType};
-use crate::tree::{Elements, NodeKind, NodeRef, Unwinding, Value, View};
+use crate::tree::{Node, NodeKind, NodeRef, StructValue, Unwinding, Value, View, content_in, count_in, integer_in};
 use crate::wire::write_uvarint;
+use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Where encoded values come from: a decoded tree or an owned value.
+/// What can be encoded: a node of a decoded tree, or an owned value.
 pub trait Source<'a>: Copy {
-    /// A walk over the fields of a struct, in layout order.
-    type Fields;
-    /// The elements of an array.
-    type Elements: Iterator<Item = Self>;
+    /// Encodes it after what `out` holds. On an error `out` is as it was.
+    fn encode_into(self, layout: &Layout, out: &mut Vec<u8>) -> Result<(), EncodeError>;
+}
 
-    /// Whether it is null.
-    fn is_null(self) -> bool;
-    /// A bool or integer.
-    fn integer(self) -> Option<i64>;
-    /// A float64's bits.
-    fn float_bits(self) -> Option<u64>;
-    /// A uuid.
-    fn uuid(self) -> Option<[u8; 16]>;
-    /// Text.
-    fn text(self) -> Option<&'a [u8]>;
-    /// Bytes or records.
-    fn octets(self) -> Option<&'a [u8]>;
-    /// An array's count and elements.
-    fn elements(self) -> Option<(usize, Self::Elements)>;
-    /// A struct's fields.
-    fn fields(self) -> Option<Self::Fields>;
-    /// The next field of a walk, which is number `number` of the layout; `None` where it is missing.
-    fn field(fields: &mut Self::Fields, number: u16, field: &Field) -> Option<Self>;
-    /// After the walk: is there a field that the layout does not have and that may not be dropped?
-    fn finish(self, fields: Self::Fields, structure: &StructLayout) -> Result<(), EncodeErrorKind>;
-    /// Unknown tagged fields by ascending tag.
-    fn unknown_tags(self) -> Result<Vec<(u32, &'a [u8])>, EncodeErrorKind>;
+impl<'a> Source<'a> for &'a Value {
+    fn encode_into(self, layout: &Layout, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        encode_values(layout, self, out)
+    }
+}
+
+/// Only with the layout that it was decoded with: otherwise it is an error.
+impl<'a> Source<'a> for NodeRef<'a> {
+    fn encode_into(self, layout: &Layout, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        let (view, number) = self.place();
+        encode_values(layout, Place { view: &view, at: number.into() }, out)
+    }
 }
 
 /// Encodes an owned value.
@@ -54,62 +44,125 @@ pub fn encode_view(view: View<'_>) -> Result<Vec<u8>, EncodeError> {
 
 /// Encodes from any source, after what `out` holds. On an error `out` is as it was.
 pub fn encode_into<'a, S: Source<'a>>(layout: &Layout, source: S, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    source.encode_into(layout, out)
+}
+
+fn encode_values<'a, S: Values<'a>>(layout: &Layout, values: S, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     let before = out.len();
-    let mut encoder = Encoder { layout, out };
-    encoder.structure(layout.root(), source).map_err(|error| {
-        encoder.out.truncate(before);
+    let mut encoder = Encoder { layout, out: std::mem::take(out) };
+    let encoded = encoder.structure(layout.root(), values);
+    *out = encoder.out;
+    encoded.map_err(|error| {
+        out.truncate(before);
         error.into_error()
     })
 }
 
 /// The payload of a tagged field.
 pub(crate) fn payload(layout: &Layout, field: &Field, value: &Value) -> Result<Vec<u8>, EncodeError> {
-    let mut out = Vec::new();
-    Encoder { layout, out: &mut out }.value(field, field.wire, value).map_err(Unwinding::into_error)?;
-    Ok(out)
+    let mut encoder = Encoder { layout, out: Vec::new() };
+    encoder.value(field, field.wire, value).map_err(Unwinding::into_error)?;
+    Ok(encoder.out)
 }
 
-struct Encoder<'l, 'o> {
+/// How the encode loop reads a value, its type known from the layout.
+trait Values<'a>: Copy {
+    /// A walk over the fields of a struct, in layout order.
+    type Fields;
+    /// The elements of an array.
+    type Elements: Iterator<Item = Self>;
+
+    /// Whether it is null.
+    fn is_null(self) -> bool;
+    /// A bool or integer.
+    fn integer(self, fixed: Fixed) -> Option<i64>;
+    /// A float64's bits.
+    fn float_bits(self) -> Option<u64>;
+    /// A uuid.
+    fn uuid(self) -> Option<[u8; 16]>;
+    /// Text.
+    fn text(self, compact: bool) -> Option<&'a [u8]>;
+    /// Bytes or records.
+    fn octets(self, compact: bool) -> Option<&'a [u8]>;
+    /// An array's count and elements.
+    fn elements(self, compact: bool, element: Element) -> Option<(usize, Self::Elements)>;
+    /// The fields of a struct of this layout.
+    fn fields(self, layout: &Layout) -> Option<Self::Fields>;
+    /// The next field of a walk, which is number `number` of the layout; `None` where it is missing.
+    fn field(fields: &mut Self::Fields, number: u16, field: &Field) -> Option<Self>;
+    /// After the walk: is there a field that the layout does not have and that may not be dropped?
+    fn finish(self, fields: Self::Fields, structure: &StructLayout) -> Result<(), EncodeErrorKind>;
+    /// Unknown tagged fields by ascending tag; the walk is past the untagged fields.
+    fn unknown_tags(self, fields: &Self::Fields) -> Result<Vec<(u32, &'a [u8])>, EncodeErrorKind>;
+}
+
+struct Encoder<'l> {
     layout: &'l Layout,
-    out: &'o mut Vec<u8>,
+    /// Owned while encoding: reached through a reference, its length would be read and written around every byte.
+    out: Vec<u8>,
 }
 
-impl<'l> Encoder<'l, '_> {
-    fn structure<'a, S: Source<'a>>(&mut self, structure: &'l StructLayout, source: S) -> Result<(), Unwinding> {
-        let mut fields = source.fields().ok_or(EncodeErrorKind::Type("struct"))?;
+impl<'l> Encoder<'l> {
+    fn structure<'a, S: Values<'a>>(&mut self, structure: &'l StructLayout, source: S) -> Result<(), Unwinding> {
+        let layout = self.layout;
+        let mut fields = source.fields(layout).ok_or_else(|| wrong_type("struct"))?;
         for &number in &structure.fields {
-            let field = self.layout.field(number);
-            match S::field(&mut fields, number, field) {
-                Some(value) => self.value(field, field.wire, value),
-                None => self.value(field, field.wire, &field.default),
-            }
-            .map_err(|error| error.in_field(&field.name))?;
+            let field = layout.field(number);
+            let encoded = match S::field(&mut fields, number, field) {
+                Some(value) => match field.wire {
+                    // The commonest types come first, without a call.
+                    WireType::String { compact: true, nullable } => self.string(true, nullable, value),
+                    WireType::Fixed(fixed) => self.fixed(fixed, value),
+                    wire => self.value(field, wire, value),
+                },
+                None => self.default(field),
+            };
+            encoded.map_err(|error| error.in_field(&field.name))?;
         }
         if structure.flexible {
-            self.tag_section(structure, source, &mut fields)?;
+            let unknown = source.unknown_tags(&fields)?;
+            if structure.tagged.is_empty() && unknown.is_empty() {
+                self.out.push(0);
+            } else {
+                fields = self.tag_section::<S>(structure, unknown, fields)?;
+            }
         }
         Ok(source.finish(fields, structure)?)
     }
 
-    fn tag_section<'a, S: Source<'a>>(
+    #[inline(always)]
+    fn string<'a, S: Values<'a>>(&mut self, compact: bool, nullable: bool, value: S) -> Result<(), Unwinding> {
+        match value.text(compact) {
+            Some(text) => self.text(compact, text),
+            None if value.is_null() => self.null(compact, nullable, &[0xff; 2]),
+            None => Err(wrong_type("string")),
+        }
+    }
+
+    /// A field that the source does not have.
+    #[cold]
+    #[inline(never)]
+    fn default(&mut self, field: &'l Field) -> Result<(), Unwinding> {
+        self.value(field, field.wire, &field.default)
+    }
+
+    #[inline(never)]
+    fn tag_section<'a, S: Values<'a>>(
         &mut self,
         structure: &'l StructLayout,
-        source: S,
-        fields: &mut S::Fields,
-    ) -> Result<(), Unwinding> {
-        let mut tags: Vec<(u32, std::borrow::Cow<'_, [u8]>)> = Vec::new();
+        unknown: Vec<(u32, &'a [u8])>,
+        mut fields: S::Fields,
+    ) -> Result<S::Fields, Unwinding> {
+        let mut tags: Vec<(u32, Cow<'_, [u8]>)> = Vec::new();
         for &number in &structure.tagged {
             let field = self.layout.field(number);
-            let Some(value) = S::field(fields, number, field) else { continue };
-            let mut payload = Vec::new();
-            Encoder { layout: self.layout, out: &mut payload }
-                .value(field, field.wire, value)
-                .map_err(|error| error.in_field(&field.name))?;
-            if payload != field.default_bytes {
-                tags.extend(field.tag.map(|tag| (tag, payload.into())));
+            let Some(value) = S::field(&mut fields, number, field) else { continue };
+            let mut payload = Encoder { layout: self.layout, out: Vec::new() };
+            payload.value(field, field.wire, value).map_err(|error| error.in_field(&field.name))?;
+            if payload.out != field.default_bytes {
+                tags.extend(field.tag.map(|tag| (tag, payload.out.into())));
             }
         }
-        let unknown = source.unknown_tags()?;
         if !unknown.is_empty() {
             let declared = |tag| structure.tagged.iter().any(|&number| self.layout.field(number).tag == Some(tag));
             if let Some(&(tag, _)) = unknown.iter().find(|&&(tag, _)| declared(tag)) {
@@ -118,35 +171,30 @@ impl<'l> Encoder<'l, '_> {
             tags.extend(unknown.into_iter().map(|(tag, payload)| (tag, payload.into())));
             tags.sort_by_key(|&(tag, _)| tag);
         }
-        write_uvarint(self.out, length(tags.len())?);
+        write_uvarint(&mut self.out, length(tags.len())?);
         for (tag, payload) in tags {
-            write_uvarint(self.out, tag);
-            write_uvarint(self.out, length(payload.len())?);
+            write_uvarint(&mut self.out, tag);
+            write_uvarint(&mut self.out, length(payload.len())?);
             self.out.extend_from_slice(&payload);
         }
-        Ok(())
+        Ok(fields)
     }
 
-    #[inline]
-    fn value<'a, S: Source<'a>>(&mut self, field: &'l Field, wire: WireType, value: S) -> Result<(), Unwinding> {
+    #[inline(never)]
+    fn value<'a, S: Values<'a>>(&mut self, field: &'l Field, wire: WireType, value: S) -> Result<(), Unwinding> {
         match wire {
-            WireType::Fixed(fixed) => Ok(self.fixed(fixed, value)?),
-            WireType::String { compact, nullable } => {
-                if value.is_null() {
-                    return Ok(self.null(compact, nullable, &[0xff; 2])?);
-                }
-                Ok(self.text(compact, value.text().ok_or(EncodeErrorKind::Type("string"))?)?)
-            }
+            WireType::Fixed(fixed) => self.fixed(fixed, value),
+            WireType::String { compact, nullable } => self.string(compact, nullable, value),
             WireType::Bytes { compact, nullable, .. } => {
                 if value.is_null() {
-                    return Ok(self.null(compact, nullable, &[0xff; 4])?);
+                    return self.null(compact, nullable, &[0xff; 4]);
                 }
-                Ok(self.octets(compact, value.octets().ok_or(EncodeErrorKind::Type("bytes"))?)?)
+                self.octets(compact, value.octets(compact).ok_or_else(|| wrong_type("bytes"))?)
             }
             WireType::Struct { id, nullable } => {
                 let tagged = field.tag.is_some();
                 if value.is_null() {
-                    return Ok(self.null(tagged, nullable, &[0xff])?);
+                    return self.null(tagged, nullable, &[0xff]);
                 }
                 if nullable {
                     // 1 in both forms: the int8 marker, and the uvarint of a tagged field (KIP-893).
@@ -156,9 +204,9 @@ impl<'l> Encoder<'l, '_> {
             }
             WireType::Array { compact, nullable, element } => {
                 if value.is_null() {
-                    return Ok(self.null(compact, nullable, &[0xff; 4])?);
+                    return self.null(compact, nullable, &[0xff; 4]);
                 }
-                let (count, elements) = value.elements().ok_or(EncodeErrorKind::Type("array"))?;
+                let (count, elements) = value.elements(compact, element).ok_or_else(|| wrong_type("array"))?;
                 self.length(compact, count)?;
                 for (index, value) in elements.enumerate() {
                     self.element(compact, element, value).map_err(|error| error.in_element(index))?;
@@ -168,28 +216,28 @@ impl<'l> Encoder<'l, '_> {
         }
     }
 
-    fn element<'a, S: Source<'a>>(&mut self, compact: bool, element: Element, value: S) -> Result<(), Unwinding> {
+    fn element<'a, S: Values<'a>>(&mut self, compact: bool, element: Element, value: S) -> Result<(), Unwinding> {
         if value.is_null() {
             return Err(EncodeErrorKind::NullNotAllowed.into());
         }
         match element {
-            Element::Fixed(fixed) => Ok(self.fixed(fixed, value)?),
-            Element::String => Ok(self.text(compact, value.text().ok_or(EncodeErrorKind::Type("string"))?)?),
-            Element::Bytes => Ok(self.octets(compact, value.octets().ok_or(EncodeErrorKind::Type("bytes"))?)?),
+            Element::Fixed(fixed) => self.fixed(fixed, value),
+            Element::String => self.text(compact, value.text(compact).ok_or_else(|| wrong_type("string"))?),
+            Element::Bytes => self.octets(compact, value.octets(compact).ok_or_else(|| wrong_type("bytes"))?),
             Element::Struct(id) => self.structure(self.layout.structure(id), value),
         }
     }
 
-    fn null(&mut self, compact: bool, nullable: bool, plain: &[u8]) -> Result<(), EncodeErrorKind> {
+    fn null(&mut self, compact: bool, nullable: bool, plain: &[u8]) -> Result<(), Unwinding> {
         if !nullable {
-            return Err(EncodeErrorKind::NullNotAllowed);
+            return Err(EncodeErrorKind::NullNotAllowed.into());
         }
         self.out.extend_from_slice(if compact { &[0] } else { plain });
         Ok(())
     }
 
     #[inline(always)]
-    fn text(&mut self, compact: bool, text: &[u8]) -> Result<(), EncodeErrorKind> {
+    fn text(&mut self, compact: bool, text: &[u8]) -> Result<(), Unwinding> {
         if compact {
             self.length(true, text.len())?;
         } else {
@@ -200,17 +248,17 @@ impl<'l> Encoder<'l, '_> {
         Ok(())
     }
 
-    fn octets(&mut self, compact: bool, octets: &[u8]) -> Result<(), EncodeErrorKind> {
+    fn octets(&mut self, compact: bool, octets: &[u8]) -> Result<(), Unwinding> {
         self.length(compact, octets.len())?;
         self.out.extend_from_slice(octets);
         Ok(())
     }
 
     #[inline(always)]
-    fn length(&mut self, compact: bool, count: usize) -> Result<(), EncodeErrorKind> {
+    fn length(&mut self, compact: bool, count: usize) -> Result<(), Unwinding> {
         let count = length(count)?;
         if compact {
-            write_uvarint(self.out, count + 1);
+            write_uvarint(&mut self.out, count + 1);
         } else {
             self.out.extend_from_slice(&count.to_be_bytes());
         }
@@ -218,19 +266,20 @@ impl<'l> Encoder<'l, '_> {
     }
 
     #[inline(always)]
-    fn fixed<'a, S: Source<'a>>(&mut self, fixed: Fixed, value: S) -> Result<(), EncodeErrorKind> {
-        let wanted = EncodeErrorKind::Type(fixed.name());
+    fn fixed<'a, S: Values<'a>>(&mut self, fixed: Fixed, value: S) -> Result<(), Unwinding> {
+        let wanted = || wrong_type(fixed.name());
+        let out_of_range = || Unwinding::from(EncodeErrorKind::OutOfRange(fixed.name()));
         macro_rules! integer {
             ($type:ty) => {{
-                let value = value.integer().ok_or(wanted)?;
-                let value = <$type>::try_from(value).map_err(|_| EncodeErrorKind::OutOfRange(fixed.name()))?;
+                let value = value.integer(fixed).ok_or_else(wanted)?;
+                let value = <$type>::try_from(value).map_err(|_| out_of_range())?;
                 self.out.extend_from_slice(&value.to_be_bytes())
             }};
         }
         match fixed {
-            Fixed::Bool => match value.integer().ok_or(wanted)? {
+            Fixed::Bool => match value.integer(fixed).ok_or_else(wanted)? {
                 value @ (0 | 1) => self.out.push((value == 1).into()),
-                _ => return Err(EncodeErrorKind::OutOfRange(fixed.name())),
+                _ => return Err(out_of_range()),
             },
             Fixed::Int8 => integer!(i8),
             Fixed::Int16 => integer!(i16),
@@ -238,34 +287,42 @@ impl<'l> Encoder<'l, '_> {
             Fixed::Int32 => integer!(i32),
             Fixed::Uint32 => integer!(u32),
             Fixed::Int64 => integer!(i64),
-            Fixed::Float64 => self.out.extend_from_slice(&value.float_bits().ok_or(wanted)?.to_be_bytes()),
-            Fixed::Uuid => self.out.extend_from_slice(&value.uuid().ok_or(wanted)?),
+            Fixed::Float64 => self.out.extend_from_slice(&value.float_bits().ok_or_else(wanted)?.to_be_bytes()),
+            Fixed::Uuid => self.out.extend_from_slice(&value.uuid().ok_or_else(wanted)?),
         }
         Ok(())
     }
 }
 
-/// A length or count: 2^31-1 at most.
-#[inline(always)]
-fn length(length: usize) -> Result<u32, EncodeErrorKind> {
-    i32::try_from(length).map(i32::unsigned_abs).map_err(|_| EncodeErrorKind::TooLong(length))
+#[cold]
+#[inline(never)]
+fn wrong_type(wanted: &'static str) -> Unwinding {
+    EncodeErrorKind::Type(wanted).into()
 }
 
-impl<'a> Source<'a> for &'a Value {
+/// A length or count: 2^31-1 at most.
+#[inline(always)]
+fn length(length: usize) -> Result<u32, Unwinding> {
+    match i32::try_from(length) {
+        Ok(length) => Ok(length.unsigned_abs()),
+        Err(_) => Err(EncodeErrorKind::TooLong(length).into()),
+    }
+}
+
+impl<'a> Values<'a> for &'a Value {
     /// The fields of the value, how far the walk is, and how many of them the layout asked for.
     type Fields = (&'a [(Arc<str>, Value)], usize, usize);
     type Elements = std::slice::Iter<'a, Value>;
 
     fn is_null(self) -> bool {
-        *self == Value::Null
+        matches!(self, Value::Null)
     }
 
-    fn integer(self) -> Option<i64> {
-        match self {
-            Value::Integer(value) => Some(*value),
-            Value::Bool(value) => Some((*value).into()),
-            _ => None,
+    fn integer(self, _: Fixed) -> Option<i64> {
+        if let Value::Integer(value) = self {
+            return Some(*value);
         }
+        if let Value::Bool(value) = self { Some((*value).into()) } else { None }
     }
 
     fn float_bits(self) -> Option<u64> {
@@ -282,7 +339,7 @@ impl<'a> Source<'a> for &'a Value {
         }
     }
 
-    fn text(self) -> Option<&'a [u8]> {
+    fn text(self, _: bool) -> Option<&'a [u8]> {
         match self {
             Value::String(text) => Some(text.as_bytes()),
             // Text that is not UTF-8.
@@ -291,125 +348,252 @@ impl<'a> Source<'a> for &'a Value {
         }
     }
 
-    fn octets(self) -> Option<&'a [u8]> {
+    fn octets(self, _: bool) -> Option<&'a [u8]> {
         match self {
             Value::Bytes(bytes) => Some(bytes),
             _ => None,
         }
     }
 
-    fn elements(self) -> Option<(usize, Self::Elements)> {
+    fn elements(self, _: bool, _: Element) -> Option<(usize, Self::Elements)> {
         match self {
             Value::Array(elements) => Some((elements.len(), elements.iter())),
             _ => None,
         }
     }
 
-    fn fields(self) -> Option<Self::Fields> {
+    fn fields(self, _: &Layout) -> Option<Self::Fields> {
         self.as_struct().map(|value| (value.fields.as_slice(), 0, 0))
     }
 
+    #[inline(always)]
     fn field(fields: &mut Self::Fields, _number: u16, field: &Field) -> Option<Self> {
         let (all, next, found) = fields;
         // Values are mostly in layout order, with the layout's own names: then the next one is the one.
-        let at = match all.get(*next) {
-            Some((name, _)) if Arc::ptr_eq(name, &field.name) || *name == field.name => *next,
-            _ => all.iter().position(|(name, _)| *name == field.name)?,
+        let (at, value) = match all.get(*next) {
+            Some((name, value)) if Arc::ptr_eq(name, &field.name) => (*next, value),
+            _ => field_named(all, *next, &field.name)?,
         };
         *next = at + 1;
         *found += 1;
-        all.get(at).map(|(_, value)| value)
+        Some(value)
     }
 
+    #[inline(always)]
     fn finish(self, (all, _, found): Self::Fields, structure: &StructLayout) -> Result<(), EncodeErrorKind> {
-        if found == all.len() && (structure.flexible || self.as_struct().is_none_or(|value| value.tags.is_empty())) {
-            return Ok(());
-        }
-        if !structure.flexible && self.as_struct().is_some_and(|value| !value.tags.is_empty()) {
-            return Err(EncodeErrorKind::FieldNotInVersion("_tags".to_owned()));
-        }
-        let mut unknown = all.len() - found;
-        for absent in &structure.absent {
-            let Some((_, value)) = all.iter().find(|(name, _)| *name == absent.name) else { continue };
-            unknown -= 1;
-            if !absent.ignorable && *value != absent.default {
-                return Err(EncodeErrorKind::FieldNotInVersion(absent.name.to_string()));
+        match self {
+            Value::Struct(value) if found < all.len() || !structure.flexible && !value.tags.is_empty() => {
+                check_strays(value, found, structure)
             }
+            _ => Ok(()),
         }
-        if unknown == 0 {
-            return Ok(());
-        }
-        let known = |name: &Arc<str>, names: &mut Vec<Arc<str>>| {
-            // A name given twice counts as unknown the second time.
-            let first = !names.contains(name);
-            names.push(name.clone());
-            first
-        };
-        let mut names = Vec::new();
-        let stray = all.iter().find(|(name, _)| {
-            !known(name, &mut names)
-                || !structure.names.contains(name) && !structure.absent.iter().any(|absent| absent.name == *name)
-        });
-        Err(EncodeErrorKind::UnknownField(stray.map(|(name, _)| name.to_string()).unwrap_or_default()))
     }
 
-    fn unknown_tags(self) -> Result<Vec<(u32, &'a [u8])>, EncodeErrorKind> {
-        let Some(value) = self.as_struct() else { return Ok(Vec::new()) };
-        let mut tags: Vec<(u32, &[u8])> = value.tags.iter().map(|(tag, payload)| (*tag, payload.as_slice())).collect();
-        tags.sort_by_key(|&(tag, _)| tag);
-        match tags.iter().zip(tags.iter().skip(1)).find(|(one, other)| one.0 == other.0) {
-            Some((twice, _)) => Err(EncodeErrorKind::Tag(twice.0)),
-            None => Ok(tags),
+    #[inline(always)]
+    fn unknown_tags(self, _: &Self::Fields) -> Result<Vec<(u32, &'a [u8])>, EncodeErrorKind> {
+        match self {
+            Value::Struct(StructValue { tags, .. }) if !tags.is_empty() => sorted_tags(tags),
+            _ => Ok(Vec::new()),
         }
     }
 }
 
-impl<'a> Source<'a> for NodeRef<'a> {
-    /// The struct, and its children from the next one on.
-    type Fields = (NodeRef<'a>, Elements<'a>);
-    type Elements = Elements<'a>;
+/// Number and value of the field of this name, the next one before all others.
+#[inline(never)]
+fn field_named<'a>(all: &'a [(Arc<str>, Value)], next: usize, name: &Arc<str>) -> Option<(usize, &'a Value)> {
+    let at = match all.get(next) {
+        Some((other, _)) if other == name => next,
+        _ => all.iter().position(|(other, _)| other == name)?,
+    };
+    all.get(at).map(|(_, value)| (at, value))
+}
 
-    fn is_null(self) -> bool {
-        NodeRef::is_null(&self)
+/// What is wrong with a struct that holds more than the layout asked for, if anything.
+#[inline(never)]
+fn check_strays(value: &StructValue, found: usize, structure: &StructLayout) -> Result<(), EncodeErrorKind> {
+    let all = &value.fields;
+    if !structure.flexible && !value.tags.is_empty() {
+        return Err(EncodeErrorKind::FieldNotInVersion("_tags".to_owned()));
+    }
+    let mut unknown = all.len() - found;
+    for absent in &structure.absent {
+        let Some((_, value)) = all.iter().find(|(name, _)| *name == absent.name) else { continue };
+        unknown -= 1;
+        if !absent.ignorable && *value != absent.default {
+            return Err(EncodeErrorKind::FieldNotInVersion(absent.name.to_string()));
+        }
+    }
+    if unknown == 0 {
+        return Ok(());
+    }
+    let known = |name: &Arc<str>, names: &mut Vec<Arc<str>>| {
+        // A name given twice counts as unknown the second time.
+        let first = !names.contains(name);
+        names.push(name.clone());
+        first
+    };
+    let mut names = Vec::new();
+    let stray = all.iter().find(|(name, _)| {
+        !known(name, &mut names)
+            || !structure.names.contains(name) && !structure.absent.iter().any(|absent| absent.name == *name)
+    });
+    Err(EncodeErrorKind::UnknownField(stray.map(|(name, _)| name.to_string()).unwrap_or_default()))
+}
+
+/// Unknown tagged fields by ascending tag, none given twice.
+#[inline(never)]
+fn sorted_tags(tags: &[(u32, Vec<u8>)]) -> Result<Vec<(u32, &[u8])>, EncodeErrorKind> {
+    let mut tags: Vec<(u32, &[u8])> = tags.iter().map(|(tag, payload)| (*tag, payload.as_slice())).collect();
+    tags.sort_by_key(|&(tag, _)| tag);
+    match tags.iter().zip(tags.iter().skip(1)).find(|(one, other)| one.0 == other.0) {
+        Some((twice, _)) => Err(EncodeErrorKind::Tag(twice.0)),
+        None => Ok(tags),
+    }
+}
+
+/// A place in a decoded tree, small enough to be passed in registers.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    view: &'a View<'a>,
+    /// Number of the node. An element of an array of fixed-size elements has none: there it is the offset past
+    /// [`Place::NO_NODE`], which is above the number of any node.
+    at: u64,
+}
+
+impl<'a> Place<'a> {
+    const NO_NODE: u64 = 1 << 32;
+
+    #[inline(always)]
+    fn node(self) -> Option<&'a Node> {
+        self.view.tree().nodes().get(usize::try_from(self.at).ok()?)
     }
 
-    fn integer(self) -> Option<i64> {
-        NodeRef::integer(&self)
+    #[inline(always)]
+    fn bytes_of(self, node: &Node) -> Option<&'a [u8]> {
+        self.view.bytes().get(node.start as usize..node.end as usize)
+    }
+
+    /// Its bytes, if it is a leaf.
+    #[inline(always)]
+    fn leaf(self) -> Option<&'a [u8]> {
+        self.bytes_of(self.node().filter(|node| node.kind == NodeKind::Leaf)?)
+    }
+
+    #[inline(always)]
+    fn fixed(self, fixed: Fixed) -> Option<&'a [u8]> {
+        match self.at.checked_sub(Place::NO_NODE) {
+            None => self.leaf(),
+            Some(offset) => self.view.bytes().get(usize::try_from(offset).ok()?..)?.get(..fixed.size().into()),
+        }
+    }
+
+    /// The nodes directly below.
+    #[inline(always)]
+    fn children(self) -> Places<'a> {
+        let upto = self.node().map_or(0, |node| node.next.into());
+        Places { view: self.view, next: self.at + 1, upto, size: 0 }
+    }
+}
+
+/// A walk over the children of a node or over the elements of an array.
+#[derive(Clone)]
+struct Places<'a> {
+    view: &'a View<'a>,
+    /// The next place.
+    next: u64,
+    /// Where it ends.
+    upto: u64,
+    /// Size of elements that have no node; 0 for nodes.
+    size: u64,
+}
+
+impl<'a> Iterator for Places<'a> {
+    type Item = Place<'a>;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Place<'a>> {
+        if self.next >= self.upto {
+            return None;
+        }
+        let place = Place { view: self.view, at: self.next };
+        self.next = if self.size == 0 { place.node()?.next.into() } else { self.next + self.size };
+        Some(place)
+    }
+}
+
+impl<'a> Values<'a> for Place<'a> {
+    /// The children from the next one on.
+    type Fields = Places<'a>;
+    type Elements = Places<'a>;
+
+    #[inline(always)]
+    fn is_null(self) -> bool {
+        self.node().is_some_and(|node| node.kind == NodeKind::Null)
+    }
+
+    #[inline(always)]
+    fn integer(self, fixed: Fixed) -> Option<i64> {
+        integer_in(self.fixed(fixed)?, fixed)
     }
 
     fn float_bits(self) -> Option<u64> {
-        self.bytes().try_into().ok().map(u64::from_be_bytes)
+        self.fixed(Fixed::Float64)?.try_into().ok().map(u64::from_be_bytes)
     }
 
     fn uuid(self) -> Option<[u8; 16]> {
-        NodeRef::uuid(&self)
+        self.fixed(Fixed::Uuid)?.try_into().ok()
     }
 
-    fn text(self) -> Option<&'a [u8]> {
-        NodeRef::octets(&self)
+    #[inline(always)]
+    fn text(self, compact: bool) -> Option<&'a [u8]> {
+        content_in(self.leaf()?, compact, 2)
     }
 
-    fn octets(self) -> Option<&'a [u8]> {
-        NodeRef::octets(&self)
+    #[inline(always)]
+    fn octets(self, compact: bool) -> Option<&'a [u8]> {
+        content_in(self.leaf()?, compact, 4)
     }
 
-    fn elements(self) -> Option<(usize, Self::Elements)> {
-        self.count().map(|count| (count, NodeRef::elements(&self)))
+    #[inline(always)]
+    fn elements(self, compact: bool, element: Element) -> Option<(usize, Self::Elements)> {
+        let node = self.node().filter(|node| matches!(node.kind, NodeKind::Array | NodeKind::Leaf))?;
+        let count = count_in(self.bytes_of(node)?, compact)?;
+        let Element::Fixed(fixed) = element else { return Some((count, self.children())) };
+        // They are the last of its bytes.
+        let (size, upto) = (u64::from(fixed.size()), Place::NO_NODE + u64::from(node.end));
+        Some((count, Places { view: self.view, next: upto.saturating_sub(count as u64 * size), upto, size }))
     }
 
-    fn fields(self) -> Option<Self::Fields> {
-        (self.node().kind == NodeKind::Struct).then(|| (self, self.child_nodes()))
+    #[inline(always)]
+    fn fields(self, layout: &Layout) -> Option<Self::Fields> {
+        // Types are taken from the layout at hand, so it has to be the one that the tree was decoded with.
+        let decoded_with = std::ptr::eq(self.view.layout(), layout);
+        (decoded_with && self.node()?.kind == NodeKind::Struct).then(|| self.children())
     }
 
-    fn field((structure, children): &mut Self::Fields, number: u16, field: &Field) -> Option<Self> {
-        if field.tag.is_some() { structure.field_node(number) } else { children.next() }
+    #[inline(always)]
+    fn field(children: &mut Self::Fields, number: u16, field: &Field) -> Option<Self> {
+        if field.tag.is_some() { tagged(children, number) } else { children.next() }
     }
 
+    #[inline(always)]
     fn finish(self, _: Self::Fields, _: &StructLayout) -> Result<(), EncodeErrorKind> {
         Ok(())
     }
 
-    fn unknown_tags(self) -> Result<Vec<(u32, &'a [u8])>, EncodeErrorKind> {
-        Ok(NodeRef::unknown_tags(&self))
+    #[inline(always)]
+    fn unknown_tags(self, children: &Self::Fields) -> Result<Vec<(u32, &'a [u8])>, EncodeErrorKind> {
+        // Whatever follows the untagged fields is the tag section.
+        match u32::try_from(self.at) {
+            Ok(number) if children.next < children.upto => Ok(self.view.node(number).unknown_tags()),
+            _ => Ok(Vec::new()),
+        }
     }
+}
+
+/// A known tagged field of the tag section, which is the only child left; of a tag given twice, the last.
+#[inline(never)]
+fn tagged<'a>(children: &Places<'a>, number: u16) -> Option<Place<'a>> {
+    let tagged = children.clone().flat_map(Place::children);
+    tagged.filter(|tagged| tagged.node().is_some_and(|node| node.field == number)).last()
 }

@@ -196,7 +196,7 @@ impl<'a> View<'a> {
         self.node(0)
     }
 
-    fn node(&self, index: u32) -> NodeRef<'a> {
+    pub(crate) fn node(&self, index: u32) -> NodeRef<'a> {
         let absent =
             Node { start: 0, end: 0, next: index + 1, field: Node::NO_FIELD, kind: NodeKind::Null, element: false };
         let node = self.tree.nodes.get(index as usize).copied().unwrap_or(absent);
@@ -318,16 +318,24 @@ pub struct NodeRef<'a> {
 
 impl<'a> NodeRef<'a> {
     /// The node.
+    #[inline]
     pub fn node(&self) -> Node {
         self.node
     }
 
+    /// The message it is of, and its number there.
+    pub(crate) fn place(&self) -> (View<'a>, u32) {
+        (self.view, self.index)
+    }
+
     /// Its field in the layout, if it has one.
+    #[inline]
     pub fn layout_field(&self) -> Option<&'a Field> {
         (self.node.field != Node::NO_FIELD).then(|| self.view.layout.field(self.node.field))
     }
 
     /// The type of this very node: an element's, where it is one; `None` for tag sections and unknown tags.
+    #[inline]
     pub fn wire(&self) -> Option<WireType> {
         if let Some(fixed) = self.fixed {
             return Some(WireType::Fixed(fixed));
@@ -355,29 +363,22 @@ impl<'a> NodeRef<'a> {
     }
 
     /// All its bytes, length prefix included.
+    #[inline]
     pub fn bytes(&self) -> &'a [u8] {
         self.view.bytes.get(self.node.start as usize..self.node.end as usize).unwrap_or_default()
     }
 
     /// Whether it is null.
+    #[inline]
     pub fn is_null(&self) -> bool {
         self.node.kind == NodeKind::Null
     }
 
     /// An integer or bool.
+    #[inline]
     pub fn integer(&self) -> Option<i64> {
-        let bytes = self.bytes();
         let Some(WireType::Fixed(fixed)) = self.wire() else { return None };
-        Some(match (fixed, bytes) {
-            (Fixed::Bool, [byte]) => (*byte != 0).into(),
-            (Fixed::Int8, [byte]) => byte.cast_signed().into(),
-            (Fixed::Int16, _) => i16::from_be_bytes(bytes.try_into().ok()?).into(),
-            (Fixed::Uint16, _) => u16::from_be_bytes(bytes.try_into().ok()?).into(),
-            (Fixed::Int32, _) => i32::from_be_bytes(bytes.try_into().ok()?).into(),
-            (Fixed::Uint32, _) => u32::from_be_bytes(bytes.try_into().ok()?).into(),
-            (Fixed::Int64, _) => i64::from_be_bytes(bytes.try_into().ok()?),
-            _ => return None,
-        })
+        integer_in(self.bytes(), fixed)
     }
 
     /// A float64.
@@ -393,17 +394,17 @@ impl<'a> NodeRef<'a> {
     }
 
     /// The content of text, bytes and records, without its length; `None` for null.
+    #[inline]
     pub fn octets(&self) -> Option<&'a [u8]> {
-        let prefix = match (self.node.kind, self.wire()?) {
-            (NodeKind::Leaf, WireType::String { compact: false, .. }) => 2,
-            (NodeKind::Leaf, WireType::Bytes { compact: false, .. }) => 4,
-            (NodeKind::Leaf, WireType::String { .. } | WireType::Bytes { .. }) => self.varint_size(),
-            _ => return None,
-        };
-        self.bytes().get(prefix..)
+        match (self.node.kind, self.wire()?) {
+            (NodeKind::Leaf, WireType::String { compact, .. }) => content_in(self.bytes(), compact, 2),
+            (NodeKind::Leaf, WireType::Bytes { compact, .. }) => content_in(self.bytes(), compact, 4),
+            _ => None,
+        }
     }
 
     /// The content of text that is UTF-8.
+    #[inline]
     pub fn text(&self) -> Option<&'a str> {
         match self.wire()? {
             WireType::String { .. } => std::str::from_utf8(self.octets()?).ok(),
@@ -411,19 +412,14 @@ impl<'a> NodeRef<'a> {
         }
     }
 
-    /// Bytes that the varint at its start takes.
-    fn varint_size(&self) -> usize {
-        let mut reader = Reader::new(self.bytes());
-        let _ = reader.uvarint();
-        reader.position()
-    }
-
     /// Size of the length, count or marker before its content, in bytes.
     pub fn prefix_size(&self) -> usize {
         match self.wire() {
             Some(WireType::String { compact: false, .. }) => 2,
             Some(WireType::Bytes { compact: false, .. } | WireType::Array { compact: false, .. }) => 4,
-            Some(WireType::String { .. } | WireType::Bytes { .. } | WireType::Array { .. }) => self.varint_size(),
+            Some(WireType::String { .. } | WireType::Bytes { .. } | WireType::Array { .. }) => {
+                varint_size(self.bytes())
+            }
             Some(WireType::Struct { nullable: true, .. }) => 1,
             _ => 0,
         }
@@ -441,42 +437,37 @@ impl<'a> NodeRef<'a> {
     }
 
     /// The nodes directly below it: fields, then a tag section; elements; tagged fields.
+    #[inline]
     pub fn children(&self) -> impl Iterator<Item = NodeRef<'a>> + use<'a> {
-        let (view, upto) = (self.view, if self.fixed.is_some() { 0 } else { self.node.next });
-        view.tree.children(self.index, upto).map(move |index| view.node(index))
+        self.child_nodes()
     }
 
     /// The elements of an array; none for null.
+    #[inline]
     pub fn elements(&self) -> Elements<'a> {
         match (self.node.kind, self.wire()) {
             (NodeKind::Leaf, Some(WireType::Array { element: Element::Fixed(fixed), .. })) => {
                 let start = self.node.start + offset(self.prefix_size());
-                Elements { array: *self, next: start, fixed: Some(fixed) }
+                Elements { view: self.view, next: start, upto: self.node.end, fixed: Some((fixed, self.index)) }
             }
             (NodeKind::Array, _) => self.child_nodes(),
-            _ => Elements { array: *self, next: u32::MAX, fixed: None },
+            _ => Elements { view: self.view, next: 0, upto: 0, fixed: None },
         }
     }
 
-    /// The nodes directly below it, as a walk that can be kept.
-    pub(crate) fn child_nodes(&self) -> Elements<'a> {
-        let mut array = *self;
-        // A node that decoding failed inside ends with the last node there is.
-        array.node.next = array.node.next.min(offset(array.view.tree.nodes.len()));
-        Elements { array, next: self.index + 1, fixed: None }
+    /// The same, as a walk that has a name.
+    #[inline]
+    fn child_nodes(&self) -> Elements<'a> {
+        // What has no node has no nodes below it either.
+        let upto = if self.fixed.is_some() { 0 } else { self.node.next };
+        Elements { view: self.view, next: self.index + 1, upto, fixed: None }
     }
 
     /// How many elements an array holds; `None` for null and for what is no array.
+    #[inline]
     pub fn count(&self) -> Option<usize> {
         match (self.node.kind, self.wire()?) {
-            (NodeKind::Leaf | NodeKind::Array, WireType::Array { compact, .. }) => {
-                let mut reader = Reader::new(self.bytes());
-                if compact {
-                    reader.uvarint().ok().map(|count| count.value.saturating_sub(1) as usize)
-                } else {
-                    reader.array().ok().map(|count| u32::from_be_bytes(count) as usize)
-                }
-            }
+            (NodeKind::Leaf | NodeKind::Array, WireType::Array { compact, .. }) => count_in(self.bytes(), compact),
             _ => None,
         }
     }
@@ -559,35 +550,83 @@ impl<'a> NodeRef<'a> {
     }
 }
 
+/// A bool or integer that takes all of `bytes`.
+#[inline(always)]
+pub(crate) fn integer_in(bytes: &[u8], fixed: Fixed) -> Option<i64> {
+    Some(match fixed {
+        Fixed::Bool => (u8::from_be_bytes(bytes.try_into().ok()?) != 0).into(),
+        Fixed::Int8 => i8::from_be_bytes(bytes.try_into().ok()?).into(),
+        Fixed::Int16 => i16::from_be_bytes(bytes.try_into().ok()?).into(),
+        Fixed::Uint16 => u16::from_be_bytes(bytes.try_into().ok()?).into(),
+        Fixed::Int32 => i32::from_be_bytes(bytes.try_into().ok()?).into(),
+        Fixed::Uint32 => u32::from_be_bytes(bytes.try_into().ok()?).into(),
+        Fixed::Int64 => i64::from_be_bytes(bytes.try_into().ok()?),
+        Fixed::Float64 | Fixed::Uuid => return None,
+    })
+}
+
+/// What follows the length of text, bytes or records; a length that is not compact takes `plain` bytes.
+#[inline(always)]
+pub(crate) fn content_in(bytes: &[u8], compact: bool, plain: usize) -> Option<&[u8]> {
+    match bytes {
+        [0..0x80, content @ ..] if compact => Some(content),
+        _ => bytes.get(if compact { varint_size(bytes) } else { plain }..),
+    }
+}
+
+/// The count that an array starts with.
+#[inline(always)]
+pub(crate) fn count_in(bytes: &[u8], compact: bool) -> Option<usize> {
+    let mut reader = Reader::new(bytes);
+    if compact {
+        reader.uvarint().ok().map(|count| count.value.saturating_sub(1) as usize)
+    } else {
+        reader.array().ok().map(|count| u32::from_be_bytes(count) as usize)
+    }
+}
+
+/// Bytes that the varint at the start takes.
+fn varint_size(bytes: &[u8]) -> usize {
+    let mut reader = Reader::new(bytes);
+    let _ = reader.uvarint();
+    reader.position()
+}
+
 /// The elements of an array.
 #[derive(Clone, Debug)]
 pub struct Elements<'a> {
-    array: NodeRef<'a>,
+    view: View<'a>,
     /// The next node's number, or the next offset where elements have no node.
     next: u32,
-    fixed: Option<Fixed>,
+    /// Where it ends, likewise.
+    upto: u32,
+    /// Type of elements that have no node, and the number of their array's node.
+    fixed: Option<(Fixed, u32)>,
 }
 
 impl<'a> Iterator for Elements<'a> {
     type Item = NodeRef<'a>;
 
+    #[inline]
     fn next(&mut self) -> Option<NodeRef<'a>> {
-        let NodeRef { view, index, node, .. } = self.array;
-        if let Some(fixed) = self.fixed {
-            let end = self.next + u32::from(fixed.size());
-            if end > node.end {
+        let view = self.view;
+        if let Some((fixed, index)) = self.fixed {
+            let (start, end) = (self.next, self.next + u32::from(fixed.size()));
+            if end > self.upto {
                 return None;
             }
-            let node = Node { start: self.next, end, kind: NodeKind::Leaf, element: true, ..node };
             self.next = end;
-            return Some(NodeRef { view, index, node, fixed: self.fixed });
+            let node =
+                Node { start, end, kind: NodeKind::Leaf, element: true, ..*view.tree.nodes.get(index as usize)? };
+            return Some(NodeRef { view, index, node, fixed: Some(fixed) });
         }
-        if self.next >= node.next {
+        if self.next >= self.upto {
             return None;
         }
-        let element = view.node(self.next);
-        self.next = element.node.next;
-        Some(element)
+        // A node that decoding failed inside has no end: there the nodes there are end it.
+        let (index, node) = (self.next, *view.tree.nodes.get(self.next as usize)?);
+        self.next = node.next;
+        Some(NodeRef { view, index, node, fixed: None })
     }
 }
 
@@ -717,36 +756,41 @@ impl Value {
     }
 }
 
-/// An error on its way out, which gathers the path while it unwinds: success pays nothing for it.
+/// An error on its way out, which gathers the path while it unwinds: success pays nothing for it. Boxed, since results
+/// that hold it are returned for every field.
 #[derive(Debug)]
-pub(crate) struct Unwinding {
-    kind: EncodeErrorKind,
-    steps: Vec<String>,
-}
+pub(crate) struct Unwinding(Box<(EncodeErrorKind, Vec<String>)>);
 
 impl From<EncodeErrorKind> for Unwinding {
+    #[cold]
+    #[inline(never)]
     fn from(kind: EncodeErrorKind) -> Unwinding {
-        Unwinding { kind, steps: Vec::new() }
+        Unwinding(Box::new((kind, Vec::new())))
     }
 }
 
 impl Unwinding {
+    #[cold]
+    #[inline(never)]
     pub(crate) fn in_field(mut self, name: &str) -> Unwinding {
-        self.steps.push(name.to_owned());
+        self.0.1.push(name.to_owned());
         self
     }
 
+    #[cold]
+    #[inline(never)]
     pub(crate) fn in_element(mut self, index: usize) -> Unwinding {
-        self.steps.push(format!("[{index}]"));
+        self.0.1.push(format!("[{index}]"));
         self
     }
 
     pub(crate) fn into_error(self) -> EncodeError {
+        let (kind, steps) = *self.0;
         let mut path = String::new();
-        for step in self.steps.iter().rev() {
+        for step in steps.iter().rev() {
             if step.starts_with('[') { path.push_str(step) } else { push_name(&mut path, step) }
         }
-        EncodeError { path, kind: self.kind }
+        EncodeError { path, kind }
     }
 }
 

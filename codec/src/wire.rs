@@ -88,6 +88,17 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The content of a compact string or bytes of up to 126 bytes, as nearly all are; `None`, and nothing read, where
+    /// it is longer, null, or not there.
+    #[inline(always)]
+    pub(crate) fn short_compact(&mut self) -> Option<&'a [u8]> {
+        let mut rest = *self;
+        let length = rest.short_uvarint()?.checked_sub(1)?;
+        let content = rest.take(length as usize).ok()?;
+        *self = rest;
+        Some(content)
+    }
+
     /// An unsigned varint of up to 5 bytes, low group first. 300 is `ac 02`. A continuation bit on the 5th byte is an
     /// error; bits beyond the 32nd and needless bytes are reported.
     #[inline(always)]
@@ -98,41 +109,53 @@ impl<'a> Reader<'a> {
         }
     }
 
-    #[inline(never)]
+    #[inline]
     fn long_uvarint(&mut self) -> Result<Uvarint, DecodeErrorKind> {
-        let mut value = 0_u32;
-        for (index, &byte) in self.rest.iter().take(5).enumerate() {
-            let group = u32::from(byte & 0x7f);
-            // In the 5th byte the three bits above the 32nd fall off.
-            value |= group << (7 * index);
-            if byte < 0x80 {
-                self.rest = self.rest.get(index + 1..).unwrap_or_default();
-                return Ok(Uvarint {
-                    value,
-                    not_minimal: byte == 0 && index > 0,
-                    high_bits: index == 4 && byte > 0x0f,
-                });
-            }
+        let mut bytes = [0xff; 8];
+        match self.rest.first_chunk() {
+            Some(all) => bytes = *all,
+            // The end of the input; what is not there looks as if another byte followed.
+            None => bytes.iter_mut().zip(self.rest).for_each(|(byte, there)| *byte = *there),
         }
-        Err(if self.left() < 5 { DecodeErrorKind::VarintTruncated } else { DecodeErrorKind::VarintTooLong })
+        let word = u64::from_le_bytes(bytes);
+        // Without a loop, whose end is hard to predict: the first of five bytes without a continuation bit is the last.
+        let last = match !word & 0x80_8080_8080 {
+            0 if self.left() < 5 => return Err(DecodeErrorKind::VarintTruncated),
+            0 => return Err(DecodeErrorKind::VarintTooLong),
+            ends => ends.trailing_zeros() / 8,
+        };
+        self.rest = self.rest.get(last as usize + 1..).unwrap_or_default();
+        let bytes = word & (u64::MAX >> (56 - 8 * last));
+        let final_byte = bytes >> (8 * last);
+        // In the 5th byte the three bits above the 32nd fall off.
+        let value = bytes & 0x7f
+            | bytes >> 1 & 0x3f80
+            | bytes >> 2 & 0x1f_c000
+            | bytes >> 3 & 0xfe0_0000
+            | bytes >> 4 & 0xf000_0000;
+        Ok(Uvarint {
+            value: u32::try_from(value).unwrap_or_default(),
+            not_minimal: final_byte == 0 && last > 0,
+            high_bits: last == 4 && final_byte > 0x0f,
+        })
     }
 }
 
-/// Whether all bytes are ASCII: up to eight at a time, and the ends overlap what lies between, which is cheaper than
-/// byte by byte.
+/// Whether all bytes are ASCII: up to 16 at a time, and the last ones overlap those before, which is cheaper than byte
+/// by byte.
 #[inline(always)]
 pub fn is_ascii(bytes: &[u8]) -> bool {
-    const HIGH: u64 = 0x8080_8080_8080_8080;
-    let high = match (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
-        (Some(first), Some(last)) => {
-            let ends = u64::from_ne_bytes(*first) | u64::from_ne_bytes(*last);
-            let (words, _) = bytes.as_chunks::<8>();
-            words.iter().skip(1).fold(ends, |high, word| high | u64::from_ne_bytes(*word))
-        }
-        _ => match (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
-            (Some(first), Some(last)) => u64::from(u32::from_ne_bytes(*first) | u32::from_ne_bytes(*last)),
-            _ => bytes.iter().fold(0, |high, &byte| high | u64::from(byte)),
-        },
+    const HIGH: u128 = u128::from_ne_bytes([0x80; 16]);
+    let high = if let (Some(first), Some(last)) = (bytes.first_chunk::<16>(), bytes.last_chunk::<16>()) {
+        let ends = u128::from_ne_bytes(*first) | u128::from_ne_bytes(*last);
+        let (chunks, _) = bytes.as_chunks::<16>();
+        chunks.iter().skip(1).fold(ends, |high, chunk| high | u128::from_ne_bytes(*chunk))
+    } else if let (Some(first), Some(last)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
+        (u64::from_ne_bytes(*first) | u64::from_ne_bytes(*last)).into()
+    } else if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        (u32::from_ne_bytes(*first) | u32::from_ne_bytes(*last)).into()
+    } else {
+        bytes.iter().fold(0, |high, &byte| high | u128::from(byte))
     };
     high & HIGH == 0
 }
@@ -150,13 +173,32 @@ fn is_utf8_slow(bytes: &[u8]) -> bool {
 
 /// Writes an unsigned varint in as few bytes as it takes.
 #[inline(always)]
-pub fn write_uvarint(out: &mut Vec<u8>, mut value: u32) {
-    while value >= 0x80 {
-        // The low 7 bits and the continuation bit.
-        out.push((value & 0x7f) as u8 | 0x80);
-        value >>= 7;
+pub fn write_uvarint(out: &mut Vec<u8>, value: u32) {
+    if value < 0x80 {
+        out.push((value & 0x7f) as u8);
+        return;
     }
-    out.push((value & 0x7f) as u8);
+    // Eight bytes at once, of which those that count stay: cheaper than a loop, whose end is hard to predict.
+    let (bytes, size) = uvarint_bytes(value);
+    let end = out.len() + size;
+    out.extend_from_slice(&bytes);
+    out.truncate(end);
+}
+
+/// A uvarint's bytes, and how many of them it takes.
+#[inline(always)]
+fn uvarint_bytes(value: u32) -> ([u8; 8], usize) {
+    let value = u64::from(value);
+    // Each group of seven bits to a byte of its own.
+    let groups = value & 0x7f
+        | (value << 1) & 0x7f00
+        | (value << 2) & 0x7f_0000
+        | (value << 3) & 0x7f00_0000
+        | (value << 4) & 0xf_0000_0000;
+    let last = (63 - (groups | 1).leading_zeros()) / 8;
+    // All but the last byte say that another one follows.
+    let more = 0x80_8080_8080 & ((1 << (8 * last)) - 1);
+    ((groups | more).to_le_bytes(), last as usize + 1)
 }
 
 #[cfg(test)]

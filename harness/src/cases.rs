@@ -7,6 +7,7 @@ use crate::results::{CaseInfo, Level, Role};
 use crate::vector::{Lint, Vector, Vectors};
 use codec::{ApiVersion, Protocol};
 use include_dir::{Dir, include_dir};
+use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
@@ -104,6 +105,18 @@ impl Cases {
     /// What reports say of each case.
     pub fn infos(&self) -> BTreeMap<String, CaseInfo> {
         self.list().into_iter().map(|case| (case.id, case.info)).collect()
+    }
+
+    /// A case of a broker or client as it stands in its file.
+    pub fn raw(&self, case: &Listed) -> Option<Json> {
+        let folder = if case.role == Role::Broker { "broker" } else { "client" };
+        let slug = case.id.rsplit('/').next()?;
+        texts(folder).into_iter().find_map(|(_, text)| {
+            let file: Json = serde_json::from_str(text).ok()?;
+            let of_api = file["api"] == case.api;
+            let found = file["cases"].as_array()?.iter().find(|json| of_api && json["id"] == slug)?;
+            Some(found.clone())
+        })
     }
 
     /// A codec case by its id.

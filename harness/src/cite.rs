@@ -13,8 +13,18 @@ pub enum Authority {
     Report,
 }
 
+/// The sections of Kafka's protocol guide that may be cited, by their headings: one spelling each.
+pub const GUIDE_SECTIONS: [&str; 6] = [
+    "error-codes",
+    "network",
+    "partitioning-and-bootstrapping",
+    "protocol-primitive-types",
+    "request-header",
+    "response-header",
+];
+
 /// Checks one citation: a message or a field of a definition (`DescribeConfigsRequest.Resources.ResourceName`), `KIP-n`,
-/// `guide:section`, `KAFKA-n` or `owner/repository#n`.
+/// `guide:section` with one of `GUIDE_SECTIONS`, `KAFKA-n` or `owner/repository#n`.
 pub fn check(protocol: &Protocol, cite: &str) -> Result<Authority, String> {
     let (message, path) = cite.split_once('.').unwrap_or((cite, ""));
     if let Some(spec) = protocol.message(message) {
@@ -27,7 +37,10 @@ pub fn check(protocol: &Protocol, cite: &str) -> Result<Authority, String> {
     let report = cite
         .split_once('#')
         .is_some_and(|(repository, number)| repository.contains('/') && number.parse::<u32>().is_ok());
-    if numbered("KIP-") || cite.strip_prefix("guide:").is_some_and(|section| !section.is_empty()) {
+    if let Some(section) = cite.strip_prefix("guide:") {
+        let known = GUIDE_SECTIONS.contains(&section).then_some(Authority::Binding);
+        known.ok_or_else(|| format!("{cite:?}: the guide's sections are {}", GUIDE_SECTIONS.join(", ")))
+    } else if numbered("KIP-") {
         Ok(Authority::Binding)
     } else if numbered("KAFKA-") || report {
         Ok(Authority::Report)
@@ -53,7 +66,18 @@ mod tests {
         ] {
             assert_eq!(check(definitions::bundled(), cite), Ok(authority), "{cite}");
         }
-        for cite in ["", "KIP-", "KIP-x", "guide:", "DescribeConfigsResponse.Nothing", "hearsay", "#1", "a#1"] {
+        for cite in [
+            "",
+            "KIP-",
+            "KIP-x",
+            "guide:",
+            "guide:primitive-types",
+            "guide:Network",
+            "DescribeConfigsResponse.Nothing",
+            "hearsay",
+            "#1",
+            "a#1",
+        ] {
             assert!(check(definitions::bundled(), cite).is_err(), "{cite}");
         }
     }

@@ -106,6 +106,8 @@ pub struct Expect {
     pub sent: Vec<(Path, Matcher)>,
     /// APIs of which no request may come.
     pub sent_none: Vec<String>,
+    /// Fields of results that the case is about: it is not for a client that declares not to show them.
+    pub shown: Vec<String>,
     /// Paths into what the client shows, and what stands there; beside that it shows what the broker answered.
     pub reported: Vec<(Path, Matcher)>,
     /// When it must be done, in milliseconds; three times the client's own limit unless given.
@@ -218,6 +220,8 @@ struct RawExpect {
     sent: BTreeMap<String, Json>,
     #[serde(default)]
     sent_none: Vec<String>,
+    #[serde(default)]
+    shown: Vec<String>,
     #[serde(default)]
     reported: BTreeMap<String, Json>,
     within_ms: Option<u64>,
@@ -355,6 +359,7 @@ fn read_expect(operation: &Operation, json: Option<&Json>) -> Result<Expect, Wro
         outcome,
         sent: paths("sent", &raw.sent)?,
         sent_none,
+        shown: raw.shown,
         reported: paths("reported", &raw.reported)?,
         within_ms: raw.within_ms.unwrap_or(3 * operation.timeout_ms),
     })

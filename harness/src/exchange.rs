@@ -105,6 +105,10 @@ pub struct Step {
     pub within_ms: u64,
     /// How long an answer is waited for, where it is not the usual time.
     pub deadline_ms: Option<u64>,
+    /// So many milliseconds pass before the request is sent.
+    pub after_ms: u64,
+    /// The case stands on this answer: where a well-formed one is not as expected, the case is unsupported.
+    pub needs: bool,
 }
 
 /// The version of a step's request.
@@ -255,6 +259,10 @@ struct RawStep {
     #[serde(default)]
     within_ms: u64,
     deadline_ms: Option<u64>,
+    #[serde(default)]
+    after_ms: u64,
+    #[serde(default)]
+    needs: bool,
 }
 
 #[derive(Deserialize)]
@@ -367,6 +375,8 @@ fn read_step(case_api: &str, place: &str, json: &Json) -> Result<Step, Wrong> {
         },
         within_ms: raw.within_ms,
         deadline_ms: raw.deadline_ms,
+        after_ms: raw.after_ms,
+        needs: raw.needs,
     })
 }
 

@@ -2,6 +2,7 @@
 
 pub mod adapter;
 pub mod apache_kafka;
+pub mod attest;
 pub mod cases;
 pub mod cite;
 pub mod client_case;
@@ -11,6 +12,7 @@ pub mod definitions;
 pub mod dump;
 pub mod exchange;
 pub mod expect;
+pub mod fake_codec;
 pub mod live_broker;
 pub mod matrix;
 pub mod process;

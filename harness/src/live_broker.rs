@@ -235,8 +235,8 @@ impl Refused {
 #[cfg(test)]
 mod tests {
     use super::connection::Connection;
-    use super::conversation::has_error;
-    use super::evidence::mask;
+    use super::conversation::{has_error, has_results_of};
+    use super::evidence::{known_secrets, mask, shows_secret};
     use super::message::{encode_json, set_size};
     use super::*;
     use crate::cases::Cases;
@@ -279,7 +279,7 @@ mod tests {
         for version in [1, 4] {
             let body = json!({ "Results": [{ "ResourceType": 4, "ResourceName": "1", "Configs": configs }] });
             let frame = answer("DescribeConfigs", version, &body);
-            let masked = mask(definitions::bundled(), 41999, &request("DescribeConfigs", version), &frame);
+            let masked = mask(definitions::bundled(), 41999, &[], &request("DescribeConfigs", version), &frame);
             let values = Path::parse("Results[0].Configs[].Value").unwrap();
             let synonyms = Path::parse("Results[0].Configs[].Synonyms[].Value").unwrap();
             let body = masked.body.unwrap();
@@ -288,6 +288,60 @@ mod tests {
             assert_eq!(synonyms.find(&body), shown.iter().collect::<Vec<_>>());
             let bytes = String::from_utf8_lossy(&masked.frame).into_owned();
             assert!(!["hunter2", "/data", "41999"].iter().any(|secret| bytes.contains(secret)), "{bytes}");
+        }
+    }
+
+    #[test]
+    fn passwords_that_are_not_flagged_are_found_and_blanked() {
+        let cases = exchanges();
+        let case = cases.iter().find(|case| case.slug == "password-is-never-shown").unwrap();
+        let secrets = known_secrets(&case.steps);
+        assert_eq!(secrets, ["static-secret-never-shown", "conform-secret"]);
+        let entry = |name: &str, value: &str, config_type: i8| json!({ "Name": name, "Value": value, "IsSensitive": false, "ConfigType": config_type });
+        let configs = [
+            entry("some", "a static-secret-never-shown", 2),
+            entry("other.password", "hunter2", 9),
+            entry("retention.ms", "1000", 5),
+        ];
+        let body = json!({ "Results": [{ "ResourceType": 4, "ResourceName": "1", "Configs": configs }] });
+        let frame = answer("DescribeConfigs", 4, &body);
+        assert!(shows_secret(&frame, &secrets) && !shows_secret(&frame, &secrets[1..]));
+        let masked = mask(definitions::bundled(), 41999, &secrets, &request("DescribeConfigs", 4), &frame);
+        let bytes = String::from_utf8_lossy(&masked.frame).into_owned();
+        assert!(!bytes.contains("never-shown") && !bytes.contains("hunter2") && bytes.contains("1000"), "{bytes}");
+    }
+
+    #[test]
+    fn results_are_those_of_the_resources_asked() {
+        let resource = |kind: i64, name: &str| json!({ "ResourceType": kind, "ResourceName": name });
+        let (one, two) = (resource(2, "a"), resource(4, "a"));
+        let odd = resource(99, "a");
+        let asked = json!({ "Resources": [one, two, odd] });
+        for (api, version, list) in [
+            ("DescribeConfigs", 1, "Results"),
+            ("AlterConfigs", 2, "Responses"),
+            ("IncrementalAlterConfigs", 1, "Responses"),
+        ] {
+            let judge = |results: Json| {
+                let frame = answer(api, version, &json!({ list: results }));
+                let answer = Answer::read(definitions::bundled(), &request(api, version), &frame).unwrap();
+                has_results_of(&asked, &answer).is_ok()
+            };
+            assert!(judge(json!([one, two, odd])) && judge(json!([odd, two, one])));
+            assert!(judge(json!([resource(0, "a"), two, one])), "an unknown type comes back as such");
+            for wrong in [
+                json!([]),
+                json!([one, odd]),
+                json!([one, one, odd]),
+                json!([one, two, two, odd]),
+                json!([one, two, odd, resource(2, "nobody-asked")]),
+                json!([one, resource(4, "b"), odd]),
+                json!([resource(8, "a"), two, odd]),
+                json!([one, resource(0, "a"), odd]),
+                json!([one, two, resource(0, "b")]),
+            ] {
+                assert!(!judge(wrong.clone()), "{api}: {wrong}");
+            }
         }
     }
 
@@ -347,6 +401,20 @@ mod tests {
         broker.run_version(case, ApiVersion(0))
     }
 
+    /// A case of two steps, the first of which it needs.
+    fn with_need(expect: Json) -> Case {
+        let steps = json!([
+            { "send": {}, "expect": expect, "needs": true },
+            { "send": {}, "expect": { "ErrorCode": 0 } },
+        ]);
+        let case = json!({
+            "id": "some-case", "versions": "0", "level": "must", "cite": ["KIP-35"],
+            "requires": "A broker does what it should do.", "steps": steps,
+        });
+        let text = json!({ "api": "ApiVersions", "cases": [case] }).to_string();
+        crate::exchange::load(&[("some.json", &text)], definitions::bundled()).unwrap().remove(0)
+    }
+
     /// The harness's own requests have another correlation id than a case's.
     fn own(frame: &[u8]) -> bool {
         frame[8..12] == CORRELATION_OF_OUR_OWN.to_be_bytes()
@@ -387,7 +455,12 @@ mod tests {
             }
             Some(answer)
         };
-        let faults: [(Reply, Class); 5] = [
+        let twice = |frame: &[u8]| {
+            let answer = honest(frame)?;
+            Some(if own(frame) { answer } else { [answer.clone(), answer].concat() })
+        };
+        let faults: [(Reply, Class); 6] = [
+            (twice, Class::WrongAnswer),
             (wrong_id, Class::WrongAnswer),
             (hangs_up, Class::Closed),
             (wrong_code, Class::WrongAnswer),
@@ -399,6 +472,35 @@ mod tests {
             assert_eq!((outcome.verdict, outcome.class), (Verdict::Fail, Some(class)), "{outcome:?}");
             assert!(outcome.sent.is_some() && outcome.want.is_some() && outcome.got.is_some(), "{outcome:?}");
         }
+    }
+
+    #[test]
+    fn what_a_case_needs_makes_it_unsupported_and_nothing_else_does() {
+        let judge = |expect: Json, reply: Reply| {
+            let target = Target { address: broker(reply), peer: "some@1".into(), release: None, run_id: None };
+            let settings = Settings { seed: 1, consents: BTreeSet::new(), level: Level::Must };
+            let broker = LiveBroker::connect(target, definitions::bundled(), settings).unwrap();
+            broker.run_version(&with_need(expect), ApiVersion(0)).verdict
+        };
+        let hangs_up = |frame: &[u8]| if own(frame) { honest(frame) } else { None };
+        assert_eq!(judge(json!({ "ErrorCode": 0 }), honest), Verdict::Pass);
+        assert_eq!(judge(json!({ "ErrorCode": 1 }), honest), Verdict::Unsupported);
+        assert_eq!(judge(json!({ "ErrorCode": 1 }), hangs_up), Verdict::Fail);
+    }
+
+    #[test]
+    fn secret_that_is_shown_fails_whatever_the_level() {
+        let leaks = |frame: &[u8]| {
+            let mut answer = honest(frame)?;
+            if !own(frame) {
+                answer.extend_from_slice(b"static-secret-never-shown");
+                set_size(&mut answer);
+            }
+            Some(answer)
+        };
+        let outcome = judge("ranges-hold-the-config-apis", leaks);
+        assert_eq!(outcome.level, Level::Observed);
+        assert_eq!((outcome.verdict, outcome.class), (Verdict::Fail, Some(Class::WrongValue)), "{outcome:?}");
     }
 
     #[test]

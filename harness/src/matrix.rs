@@ -134,6 +134,8 @@ pub struct Recorder {
 }
 
 struct Gathered {
+    /// What makes the file and its first row, until there is something to append.
+    open: Option<Box<dyn FnOnce() -> std::io::Result<File> + Send>>,
     file: Option<File>,
     peers: Vec<Peer>,
     outcomes: Vec<Outcome>,
@@ -141,13 +143,28 @@ struct Gathered {
 }
 
 impl Recorder {
-    /// Appends to `file`, if there is one.
-    pub fn new(file: Option<File>) -> Recorder {
-        let gathered = Gathered { file, peers: Vec::new(), outcomes: Vec::new(), trouble: None };
+    /// Only gathers.
+    pub fn in_memory() -> Recorder {
+        Recorder::with(None)
+    }
+
+    /// Appends to the file that `open` makes, which is asked for when the first row is there: a run that never began
+    /// leaves an earlier report alone.
+    pub fn appending(open: impl FnOnce() -> std::io::Result<File> + Send + 'static) -> Recorder {
+        Recorder::with(Some(Box::new(open)))
+    }
+
+    fn with(open: Option<Box<dyn FnOnce() -> std::io::Result<File> + Send>>) -> Recorder {
+        let gathered = Gathered { open, file: None, peers: Vec::new(), outcomes: Vec::new(), trouble: None };
         Recorder { rows: Mutex::new(gathered) }
     }
 
     fn append(gathered: &mut Gathered, row: &Row) {
+        match gathered.open.take().map(|open| open()) {
+            Some(Ok(file)) => gathered.file = Some(file),
+            Some(Err(error)) => gathered.trouble = Some(error),
+            None => {}
+        }
         let Some(file) = &mut gathered.file else { return };
         let line = serde_json::to_string(row).unwrap_or_default() + "\n";
         if let Err(error) = file.write_all(line.as_bytes()) {
@@ -191,7 +208,8 @@ impl Bench<'_> {
         let mut ready = Vec::new();
         for candidate in candidates {
             if interrupted() {
-                break;
+                self.recorder.peer(candidate.row(Status::NotRun, Some("the run was interrupted".to_owned())));
+                continue;
             }
             match self.prepare(candidate, checkout.as_deref()) {
                 Ok(()) => ready.push(candidate.clone()),
@@ -212,12 +230,23 @@ impl Bench<'_> {
                 });
             }
         });
-        self.gathered()
+        for candidate in queue.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
+            self.recorder.peer(candidate.row(Status::NotRun, Some("the run was interrupted".to_owned())));
+        }
+        let (publish, whole) = (self.plan.publish, self.selected.len() == self.cases.list().len() && !interrupted());
+        let mut results = self.gathered()?;
+        for manifest in adapter::manifests() {
+            mark_known(&mut results, &manifest.name, &manifest.known, whole);
+            if publish {
+                withhold(&mut results, &manifest);
+            }
+        }
+        Ok(results)
     }
 
-    /// The results, sorted, with listed deviations marked.
+    /// The results, sorted.
     fn gathered(self) -> anyhow::Result<Results> {
-        let Bench { cases, plan, selected, recorder, .. } = self;
+        let Bench { cases, plan, recorder, .. } = self;
         let gathered = recorder.rows.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(error) = gathered.trouble {
             return Err(error).context("writing results.jsonl: is the disk full?");
@@ -234,13 +263,6 @@ impl Bench<'_> {
             outcomes: gathered.outcomes,
         };
         results.sort();
-        let whole = selected.len() == cases.list().len() && !results.run.partial;
-        for manifest in adapter::manifests() {
-            mark_known(&mut results, &manifest.name, &manifest.known, whole);
-            if plan.publish {
-                withhold(&mut results, &manifest);
-            }
-        }
         Ok(results)
     }
 
@@ -445,10 +467,8 @@ impl Bench<'_> {
                 }
                 bar.set_message(format!("judging {name}: {}", case.id(version)));
                 let started = Instant::now();
-                let mut outcome = client_case::run(self.protocol, case, version, &client, &mut drive);
-                if outcome.verdict == Verdict::Fail && outcome.level > self.plan.level {
-                    outcome.verdict = Verdict::Differs;
-                }
+                let fails = self.plan.level;
+                let mut outcome = client_case::run(self.protocol, case, version, &client, fails, &mut drive);
                 outcome.elapsed_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
                 self.recorder.outcome(outcome);
             }
@@ -584,15 +604,23 @@ fn one_line(text: &str) -> String {
     adapter::cut(&text)
 }
 
-/// Opens `results.jsonl` in a folder that is made when it is not there, and writes the first row.
-pub fn open_results(out: &Path, run: &Run) -> anyhow::Result<File> {
+/// Makes the folder of a report and says whether `results.jsonl` can be written there, without touching one that is.
+pub fn check_folder(out: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(out)
         .with_context(|| format!("{} cannot be made: choose another folder with --out", out.display()))?;
     let path = out.join("results.jsonl");
-    let mut file = File::create(&path)
-        .with_context(|| format!("{} cannot be written: choose another folder with --out", path.display()))?;
-    writeln!(file, "{}", serde_json::to_string(&Row::Run(run.clone()))?)
-        .with_context(|| format!("writing {}: is the disk full?", path.display()))?;
+    File::options()
+        .create(true)
+        .append(true)
+        .open(&path)
+        .map(drop)
+        .with_context(|| format!("{} cannot be written: choose another folder with --out", path.display()))
+}
+
+/// Makes `results.jsonl` and writes the first row.
+pub fn open_results(out: &Path, run: &Run) -> std::io::Result<File> {
+    let mut file = File::create(out.join("results.jsonl"))?;
+    writeln!(file, "{}", serde_json::to_string(&Row::Run(run.clone()))?)?;
     Ok(file)
 }
 

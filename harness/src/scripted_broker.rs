@@ -13,7 +13,7 @@ use codec::{
     AbsentFields, ApiKey, ApiVersion, EncodeError, FrameLayout, Layout, MessageKind, MessageSpec, Protocol,
     UNSUPPORTED_VERSION, Value, VersionRange, decode_frame, encode_frame, header_version, parse_hex,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de};
 use serde_json::{Map, Value as Json, json};
 
 /// Key of Metadata.
@@ -64,6 +64,9 @@ pub struct Reply {
     pub api: String,
     /// The first so many requests only.
     pub times: Option<u32>,
+    /// Requests of these versions only; of all unless given.
+    #[serde(default, deserialize_with = "range")]
+    pub versions: Option<VersionRange>,
     /// The body in the definition's structures. Fields that the version lacks are left out, and so are results for
     /// resources that the request does not name, unless `unasked` is set.
     pub value: Option<Json>,
@@ -103,6 +106,10 @@ pub struct Reply {
     pub hold: bool,
 }
 
+fn range<'de, D: Deserializer<'de>>(from: D) -> Result<Option<VersionRange>, D::Error> {
+    String::deserialize(from)?.parse().map(Some).map_err(de::Error::custom)
+}
+
 /// A request, and what was sent in return.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exchange {
@@ -116,6 +123,8 @@ pub struct Exchange {
     pub decoded: Result<Request, String>,
     /// The frame that answers it, as it is before it is cut short or split.
     pub answer: Option<Vec<u8>>,
+    /// Whether the client is to get that frame: to the end, and with the correlation id that it asked with.
+    pub delivered: bool,
 }
 
 /// A request that decodes.
@@ -127,6 +136,13 @@ pub struct Request {
     pub body: Json,
     /// The liberties its bytes took that a broker may refuse, each with its offset in the frame.
     pub anomalies: Vec<String>,
+}
+
+impl Reply {
+    /// Whether the answer comes to its end, with the correlation id asked with.
+    fn delivers(&self) -> bool {
+        !(self.close || self.silent || self.wrong_correlation || self.cut.is_some())
+    }
 }
 
 /// A running broker. It ends, with all its connections, when this is dropped.
@@ -234,11 +250,13 @@ impl Shared {
         key == API_VERSIONS || self.script.caps.get(&key.0).is_some_and(|range| range.contains(version))
     }
 
-    /// The first reply for an API that is not used up.
-    fn reply(&self, api: &str) -> Option<Reply> {
+    /// The first reply for an API at this version that is not used up.
+    fn reply(&self, api: &str, version: ApiVersion) -> Option<Reply> {
         let mut state = self.state();
         let fits = |(index, reply): &(usize, &Reply)| {
-            reply.api == api && reply.times.is_none_or(|times| state.used.get(*index).is_some_and(|used| *used < times))
+            reply.api == api
+                && reply.versions.is_none_or(|versions| versions.contains(version))
+                && reply.times.is_none_or(|times| state.used.get(*index).is_some_and(|used| *used < times))
         };
         let (index, reply) = self.script.replies.iter().enumerate().find(fits)?;
         if let Some(used) = state.used.get_mut(index) {
@@ -370,7 +388,8 @@ impl Connection<'_> {
 
     fn note_broken(&self, request: Vec<u8>, what: String) {
         let connection = self.number;
-        self.shared.record(Exchange { connection, api: None, request, decoded: Err(what), answer: None });
+        let decoded = Err(what);
+        self.shared.record(Exchange { connection, api: None, request, decoded, answer: None, delivered: false });
     }
 
     /// Records a request and answers it.
@@ -384,7 +403,7 @@ impl Connection<'_> {
         let decoded = decode_request(self.shared.protocol, key, version, &request);
         let spec = self.shared.protocol.api_by_key(key, MessageKind::Response);
         let spec = spec.filter(|_| self.shared.advertises(key, version));
-        let reply = spec.and_then(|spec| self.shared.reply(spec.api_name()));
+        let reply = spec.and_then(|spec| self.shared.reply(spec.api_name(), version));
         let answer = spec.and_then(|spec| {
             Answering { shared: self.shared, spec, version, correlation_id, request: decoded.as_ref().ok() }
                 .frames(reply.as_ref())
@@ -395,6 +414,7 @@ impl Connection<'_> {
             request,
             decoded,
             answer: answer.as_ref().map(|frames| frames.answer.clone()),
+            delivered: answer.is_some() && reply.as_ref().is_none_or(Reply::delivers),
         };
         if !self.shared.record(exchange) {
             return Err(hang_up("the record is full"));

@@ -3,7 +3,7 @@
 use crate::exchange::kebab;
 use crate::results::{CaseInfo, Level};
 use codec::{AbsentFields, ApiVersion, DecodeError, FrameLayout, Layout, MessageSpec, Protocol, Value, VersionRange};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub struct Rule {
 }
 
 /// What the bytes or value of a case are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Expected {
     /// A codec must take them.
@@ -41,7 +41,7 @@ pub enum Expected {
 }
 
 /// One thing that a codec may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Allowed {
     /// Give the value; of an encoder that must refuse a field, write the value without it.
@@ -138,6 +138,8 @@ struct RawCase {
     #[serde(default)]
     bytes: BTreeMap<String, RawBytes>,
     value: Option<Json>,
+    #[serde(default)]
+    values: Vec<Json>,
     #[serde(default)]
     source: Vec<String>,
     parent: Option<String>,
@@ -366,12 +368,18 @@ pub struct Vector {
     pub bytes: Option<Vec<u8>>,
     /// The value, in JSON form.
     pub value: Option<Json>,
+    /// Each value of an acceptable case that may be read in several ways.
+    pub values: Vec<Json>,
     /// The part's layouts.
     pub layout: PartLayout,
     /// What reports say of it.
     pub info: CaseInfo,
     /// Who made the bytes.
     pub source: Vec<String>,
+    /// The case that was changed, as the file has it: an id of the file or a full one.
+    pub parent: Option<String>,
+    /// How it was changed.
+    pub mutation: Option<String>,
 }
 
 /// Every codec case, and what it rests on.
@@ -524,10 +532,13 @@ impl Loading<'_> {
                 level: case.level.unwrap_or(rule.level),
                 rule: rule.clone(),
                 bytes,
-                value: case.value.clone(),
+                value: case.value.as_ref().map(expand_text),
+                values: case.values.iter().map(expand_text).collect(),
                 layout,
                 info: CaseInfo { requires: case.requires.clone(), cite: case.cite.clone() },
                 source: case.source.clone(),
+                parent: case.parent.clone(),
+                mutation: case.mutation.clone(),
             };
             shape(&vector, whats);
             self.vectors.cases.push(vector);
@@ -610,6 +621,22 @@ impl Loading<'_> {
     }
 }
 
+/// A value with `{"repeat": n, "text": ".."}` in place of long text, written out.
+fn expand_text(json: &Json) -> Json {
+    match json {
+        Json::Array(elements) => elements.iter().map(expand_text).collect(),
+        Json::Object(object) => {
+            match (object.get("repeat").and_then(Json::as_u64), object.get("text").and_then(Json::as_str)) {
+                (Some(times), Some(text)) if object.len() == 2 && times <= 1 << 20 => {
+                    text.repeat(times as usize).into()
+                }
+                _ => object.iter().map(|(name, value)| (name.clone(), expand_text(value))).collect(),
+            }
+        }
+        other => other.clone(),
+    }
+}
+
 /// What a case of its rule's result must hold, and whether its bytes and value are what they say they are.
 fn shape(vector: &Vector, whats: &mut Vec<String>) {
     let version = vector.version;
@@ -634,6 +661,18 @@ fn shape(vector: &Vector, whats: &mut Vec<String>) {
         (Expected::Acceptable, value, Some(Ok(decoded))) => {
             if decoded.valid && decoded.left == 0 && vector.rule.id != "nan-payload" {
                 whats.push(format!("version {version}: nothing about the bytes is merely acceptable"));
+            }
+            let ways = vector.values.iter().map(|json| vector.layout.from_json(json, AbsentFields::Keep));
+            match ways.collect::<Result<Vec<_>, _>>() {
+                Err(error) => whats.push(format!("values: {error}")),
+                Ok(ways) if !ways.is_empty() && !ways.contains(&decoded.value) => {
+                    whats.push(format!("version {version}: our reading is not among the values"));
+                }
+                Ok(_) => {}
+            }
+            let several = vector.rule.outcomes.contains(&Allowed::TagsAnyOfRepeated);
+            if several && vector.values.is_empty() {
+                whats.push("values: each way to read it is listed".to_owned());
             }
             if let Some(Ok(value)) = value
                 && let Some(path) = vector.layout.first_difference(&value, &decoded.value)

@@ -91,6 +91,7 @@ fn reversed(case: &Case) -> Case {
     let mut case = case.clone();
     case.steps[0].expect = Some(Expect::Error(77));
     case.steps[0].within_ms = 0;
+    case.steps[0].needs = false;
     case.variants.clear();
     case
 }
@@ -130,6 +131,7 @@ fn broken(case: &Case) -> Vec<(String, Case)> {
             let mut case = case.clone();
             case.steps[index].expect = Some(expect);
             case.steps[index].within_ms = 0;
+            case.steps[index].needs = false;
             case.variants.clear();
             broken.push((format!("step {index} {what}"), case));
         };

@@ -458,7 +458,8 @@ fn thirty_peers_with_three_thousand_outcomes_each_stay_below_a_few_megabytes() {
         let part =
             page.split(&format!("<div class=\"body\" id=\"codec/some-client-library@1.{number}.0\"")).nth(1).unwrap();
         let part = part.split("<details><summary><b>some-client-library@").next().unwrap();
-        assert!(part.contains(&format!("--peer some-client-library@1.{number}.0")), "some of it in full");
+        // A peer without a manifest is started by its owner's command.
+        assert!(part.contains("kafka-conform certify codec --case "), "some of it in full");
         for fail in (0..3000).step_by(10) {
             assert!(part.contains(&format!("some-requirement-number-{}", fail / 3)), "{number} {fail}");
         }

@@ -261,6 +261,36 @@ fn times_limits_a_reply_to_the_first_requests() {
 }
 
 #[test]
+fn versions_limits_a_reply_to_requests_of_these() {
+    let refusal = json!({ "ErrorCode": 35, "ApiKeys": [] });
+    let broker = broker(&[json!({ "api": "ApiVersions", "versions": "1+", "times": 1, "value": refusal })]);
+    check(&broker, API_VERSIONS_V0, API_VERSIONS_V0_ANSWER);
+    check(&broker, "0000000e 0012 0001 00000007 0004 74657374", "0000000a 00000007 0023 00000000");
+    let whole = "00000020 00000007 0000 00000003 0003 0000 0001 0012 0000 0003 0020 0000 0004 00000000";
+    check(&broker, "0000000e 0012 0001 00000007 0004 74657374", whole);
+    assert!(serde_json::from_value::<Reply>(json!({ "versions": "some" })).is_err());
+}
+
+#[test]
+fn the_record_says_what_is_delivered() {
+    for (how, delivered) in [
+        (json!({}), true),
+        (json!({ "split": 1 }), true),
+        (json!({ "close": true }), false),
+        (json!({ "silent": true }), false),
+        (json!({ "cut": 10 }), false),
+        (json!({ "wrong_correlation": true }), false),
+    ] {
+        let broker = broker(&describe_reply(how.clone()));
+        let mut socket = connect(&broker);
+        send(&mut socket, DESCRIBE_V1);
+        socket.shutdown(std::net::Shutdown::Write).unwrap();
+        read_to_end(&mut socket);
+        assert_eq!(broker.exchanges()[0].delivered, delivered, "{how}");
+    }
+}
+
+#[test]
 fn requests_are_recorded_decoded() {
     let broker = broker(&describe_reply(json!({})));
     let mut socket = connect(&broker);

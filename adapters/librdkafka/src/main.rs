@@ -28,7 +28,15 @@ impl Peer for Librdkafka {
             "language": "c",
             "supports": {},
             "operations": {
-                "describe_configs": { "keys": true, "synonyms": true, "documentation": false },
+                "describe_configs": {
+                    "keys": true,
+                    "synonyms": true,
+                    "documentation": false,
+                    "shows": [
+                        "ErrorMessage", "Value", "ReadOnly", "IsDefault", "ConfigSource", "IsSensitive", "Synonyms",
+                        "Source",
+                    ],
+                },
                 "alter_configs": { "validate_only": true },
                 "incremental_alter_configs": { "validate_only": true },
             },

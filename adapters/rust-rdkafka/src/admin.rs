@@ -69,7 +69,12 @@ fn describe(
             // The code comes without the resource it belongs to; results are in the order asked.
             Err(code) => {
                 let (resource_type, resource_name) = (asked.resource_type.into(), asked.resource_name.as_str().into());
-                Shown { resource_type, resource_name, fields: json!({ "ErrorCode": code as i32 }) }
+                let fields = json!({
+                    "ErrorCode": code as i32,
+                    "ResourceType": resource_type,
+                    "ResourceName": asked.resource_name,
+                });
+                Shown { resource_type, resource_name, fields }
             }
         })
         .collect())

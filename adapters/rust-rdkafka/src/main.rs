@@ -36,8 +36,13 @@ impl Peer for RustRdkafka {
             "language": "rust",
             "supports": {},
             "operations": {
-                "describe_configs": { "keys": false, "synonyms": false, "documentation": false },
-                "alter_configs": { "validate_only": true },
+                "describe_configs": {
+                    "keys": false,
+                    "synonyms": false,
+                    "documentation": false,
+                    "shows": ["Value", "ReadOnly", "IsDefault", "ConfigSource", "IsSensitive"],
+                },
+                "alter_configs": { "validate_only": true, "shows": [] },
             },
         })
     }

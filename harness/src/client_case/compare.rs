@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 
 use codec::{FrameLayout, decode_frame};
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
 use crate::results::{At, Class};
+
+/// The source of a value that is Kafka's own default (KIP-226).
+const DEFAULT_CONFIG: i64 = 5;
 
 /// A way in which a client is not as it should be.
 pub(super) struct Deviation {
@@ -48,9 +51,15 @@ pub(super) struct Truth<'a> {
     pub layout: FrameLayout,
 }
 
-/// Whether errors are shown, and no success.
+/// Whether errors are shown, and neither success nor values.
 pub(super) fn is_failure(results: &[Json]) -> bool {
-    !results.is_empty() && results.iter().all(|result| result.get("error").is_some() || error_code_shown(result) != 0)
+    let failed = |result: &Json| result.get("error").is_some() || error_code_shown(result) != 0;
+    !results.is_empty() && results.iter().all(|result| failed(result) && !has_configs(result))
+}
+
+/// Whether a result holds values.
+fn has_configs(result: &Json) -> bool {
+    result.get("Configs").is_some_and(|configs| configs.as_array().is_none_or(|configs| !configs.is_empty()))
 }
 
 pub(super) fn error_code_shown(result: &Json) -> i64 {
@@ -61,18 +70,30 @@ pub(super) fn error_code(truth: &Truth<'_>) -> i64 {
     error_code_shown(&truth.value)
 }
 
+/// Type and name of a resource, or of a result.
+pub(super) fn identity(json: &Json) -> (Option<i64>, Option<&Json>) {
+    (json.get("ResourceType").and_then(Json::as_i64), json.get("ResourceName"))
+}
+
 /// The broker's result for a resource.
 pub(super) fn find<'t, 'a>(truths: &'t [Truth<'a>], resource: &Json) -> Option<&'t Truth<'a>> {
-    let identity = |json: &Json| (json.get("ResourceType").and_then(Json::as_i64), json.get("ResourceName").cloned());
     truths.iter().find(|truth| identity(&truth.value) == identity(resource))
 }
 
-/// Compares one result shown with the broker's.
-pub(super) fn result_of(truth: &Truth<'_>, shown: &Json) -> Result<(), Box<Deviation>> {
+/// Compares one result shown with the broker's. `must_show` says of a field that came whether it may not be missing.
+pub(super) fn result_of(
+    truth: &Truth<'_>,
+    shown: &Json,
+    must_show: &dyn Fn(&str) -> bool,
+) -> Result<(), Box<Deviation>> {
     let (due, got) = (error_code(truth), error_code_shown(shown));
     let path = format!("{}.ErrorCode", truth.path);
     let wrong = |class, what: &str| Err(truth.place(differs(class, &path, &due.into(), &got.into(), what)));
     if let Some(text) = shown.get("error") {
+        if has_configs(shown) {
+            let what = "values are shown beside a failure";
+            return Err(truth.place(differs(Class::InventedValue, &truth.path, &Json::Null, &shown["Configs"], what)));
+        }
         // A client may say in its own words that the broker said no.
         if due != 0 {
             return Ok(());
@@ -101,26 +122,64 @@ pub(super) fn result_of(truth: &Truth<'_>, shown: &Json) -> Result<(), Box<Devia
         // A client may have a text of its own where the broker gives none, and need not keep one beside success.
         name.as_str() != "ErrorMessage" || due != 0 && value.as_str().is_some_and(|text| !text.is_empty())
     };
-    let fields = truth.value.as_object().into_iter().flatten().filter(comparable);
-    for (name, value) in fields {
-        if let Some(shown) = shown.get(name) {
-            compare(&format!("{}.{name}", truth.path), value, shown).map_err(|deviation| truth.place(deviation))?;
-        }
-    }
-    Ok(())
+    let came: Map<String, Json> = truth
+        .value
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(comparable)
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    let mut shown = shown.as_object().cloned().unwrap_or_default();
+    shown.retain(|name, _| came.contains_key(name) || name != "ErrorMessage");
+    // Where there is no error, a client need not say so, nor list what is empty.
+    let optional = |name: &str| name == "ErrorCode" || name == "Configs";
+    let must_show = |name: &str| !optional(name) && must_show(name);
+    compare(&truth.path, &came.into(), &shown.into(), &must_show).map_err(|deviation| truth.place(deviation))
 }
 
-/// Compares what is shown with what came: entries of a list by name where they have different ones, fields by name. A
-/// field that is not shown is no fault, an entry that is not shown is.
-fn compare(path: &str, want: &Json, got: &Json) -> Result<(), Box<Deviation>> {
+/// Whether a field that did not come may be shown nevertheless: as a placeholder, or derived from one that came.
+fn may_stand(name: &str, shown: &Json, came: &Map<String, Json>) -> bool {
+    let came = |name: &str| came.get(name);
+    match name {
+        "IsDefault" if came("ConfigSource").is_some() => {
+            shown.is_null() || shown.as_bool() == came("ConfigSource").map(|source| *source == DEFAULT_CONFIG)
+        }
+        // Version 0 says of the source only whether it is the default.
+        "ConfigSource" if came("IsDefault") == Some(&Json::Bool(false)) => *shown != DEFAULT_CONFIG,
+        "ConfigSource" if *shown == DEFAULT_CONFIG => came("IsDefault") == Some(&Json::Bool(true)),
+        _ => match shown {
+            Json::Null | Json::Bool(false) => true,
+            Json::Number(number) => matches!(number.as_i64(), Some(-1 | 0)),
+            Json::String(text) => text.is_empty(),
+            Json::Array(entries) => entries.is_empty(),
+            Json::Bool(true) | Json::Object(_) => false,
+        },
+    }
+}
+
+/// Compares what is shown with what came: entries of a list by name where they have different ones, fields by name.
+fn compare(path: &str, want: &Json, got: &Json, must_show: &dyn Fn(&str) -> bool) -> Result<(), Box<Deviation>> {
     match (want, got) {
         (Json::Object(want), Json::Object(got)) => {
             for (name, value) in want {
-                if let Some(shown) = got.get(name) {
-                    compare(&format!("{path}.{name}"), value, shown)?;
+                let path = format!("{path}.{name}");
+                match got.get(name) {
+                    Some(shown) => compare(&path, value, shown, must_show)?,
+                    None if must_show(name) => {
+                        let what = "a field that came is not shown";
+                        return Err(differs(Class::Lossy, &path, value, &Json::Null, what));
+                    }
+                    None => {}
                 }
             }
-            Ok(())
+            match got.iter().find(|(name, shown)| !want.contains_key(*name) && !may_stand(name, shown, want)) {
+                Some((name, shown)) => {
+                    let what = "a field is shown that did not come";
+                    Err(differs(Class::InventedValue, &format!("{path}.{name}"), &Json::Null, shown, what))
+                }
+                None => Ok(()),
+            }
         }
         (Json::Array(want), Json::Array(got)) => match by_name(want).zip(by_name(got)) {
             Some((want, got)) if path.ends_with(".Configs") => {
@@ -135,7 +194,7 @@ fn compare(path: &str, want: &Json, got: &Json) -> Result<(), Box<Deviation>> {
                             "a config that came is not shown",
                         ));
                     };
-                    compare(&path, value, shown)?;
+                    compare(&path, value, shown, must_show)?;
                 }
                 match got.iter().find(|(name, _)| !want.contains_key(*name)) {
                     Some((_, shown)) => {
@@ -154,7 +213,7 @@ fn compare(path: &str, want: &Json, got: &Json) -> Result<(), Box<Deviation>> {
             }
             _ => {
                 let mut pairs = want.iter().zip(got).enumerate();
-                pairs.try_for_each(|(index, (want, got))| compare(&format!("{path}[{index}]"), want, got))
+                pairs.try_for_each(|(index, (want, got))| compare(&format!("{path}[{index}]"), want, got, must_show))
             }
         },
         _ if want == got => Ok(()),

@@ -7,7 +7,8 @@ use codec::{AbsentFields, DecodeErrorKind, MessageKind, Protocol, Value, Version
 use serde_json::{Value as Json, json};
 
 use super::compare::{
-    Deviation, Truth, deviation, differs, error_code, find, in_fixed_order, is_failure, result_of, without_empty_keys,
+    Deviation, Truth, deviation, differs, error_code, find, identity, in_fixed_order, is_failure, result_of,
+    without_empty_keys,
 };
 use super::run::is_of;
 use super::{ClientCase, Due, OPTIONS};
@@ -47,6 +48,8 @@ pub(super) struct Judge<'a> {
     pub case: &'a ClientCase,
     /// The versions that the broker advertised, by API.
     pub advertised: BTreeMap<String, VersionRange>,
+    /// The fields of results that the client declares to show; `None` is all.
+    pub shows: Option<BTreeSet<String>>,
     /// What the broker recorded.
     pub exchanges: &'a [Exchange],
 }
@@ -176,8 +179,9 @@ impl<'a> Judge<'a> {
     fn option(&self, request: &Request, option: &str, field: &str) -> Result<(), Box<Deviation>> {
         let Some(sent) = request.body.get(field) else { return Ok(()) };
         let asked = self.case.operation.option(option);
-        // A client may always ask for synonyms, and leave them out of what it shows.
-        if *sent == Json::Bool(asked) || option == "synonyms" && !asked {
+        // A client may always ask for these, and leave them out of what it shows.
+        let harmless = option == "synonyms" || option == "documentation";
+        if *sent == Json::Bool(asked) || harmless && !asked {
             return Ok(());
         }
         let what = format!("the client was asked for {option}: {asked}, and sent {field}: {sent}");
@@ -193,19 +197,48 @@ impl<'a> Judge<'a> {
         // Through the codec, so that fields left out of the case have their defaults.
         let asked = json!({ "Resources": operation.message.get("resources") });
         let asked = Value::from_json(&layout, &asked, AbsentFields::Drop).map(|value| value.to_json());
-        let list = |body: &Json| -> BTreeSet<String> {
+        let list = |body: &Json| -> Vec<String> {
             let resources = body.get("Resources").and_then(Json::as_array);
             resources.into_iter().flatten().map(|resource| without_empty_keys(resource).to_string()).collect()
         };
+        let json = |texts: &mut dyn Iterator<Item = &String>| -> Json {
+            texts.filter_map(|text| serde_json::from_str::<Json>(text).ok()).collect()
+        };
         let asked = list(&asked.unwrap_or_default());
-        let sent: BTreeSet<String> = requests.iter().flat_map(|request| list(&request.body)).collect();
-        if sent == asked {
+        let wrong = |got: &[String], what: &str| {
+            differs(Class::WrongBytes, "Resources", &json(&mut asked.iter()), &json(&mut got.iter()), what)
+        };
+        let mut sent = BTreeSet::new();
+        for request in requests {
+            let resources = list(&request.body);
+            let distinct: BTreeSet<&String> = resources.iter().collect();
+            if distinct.len() < resources.len() {
+                return Err(wrong(&resources, "the request names a resource twice"));
+            }
+            sent.extend(resources);
+        }
+        if sent != asked.iter().cloned().collect() {
+            let sent: Vec<String> = sent.into_iter().collect();
+            return Err(wrong(&sent, "the request names other resources, keys or configs than asked for"));
+        }
+        self.altered_once()
+    }
+
+    /// What was altered is not altered again: an operation such as append does something else the second time.
+    fn altered_once(&self) -> Result<(), Box<Deviation>> {
+        if self.case.operation.api == "DescribeConfigs" {
             return Ok(());
         }
-        let json =
-            |set: &BTreeSet<String>| set.iter().filter_map(|text| serde_json::from_str::<Json>(text).ok()).collect();
-        let what = "the request names other resources, keys or configs than asked for";
-        Err(differs(Class::WrongBytes, "Resources", &json(&asked), &json(&sent), what))
+        let truths = self.truths(|exchange| exchange.delivered);
+        for resource in self.case.operation.resources() {
+            let done = |truth: &&Truth<'_>| identity(&truth.value) == identity(resource) && error_code(truth) == 0;
+            let count = truths.iter().filter(done).count();
+            if count > 1 {
+                let what = "a resource is altered again, after the broker said that it was";
+                return Err(differs(Class::WrongBytes, "Resources", &1.into(), &count.into(), what));
+            }
+        }
+        Ok(())
     }
 
     /// Judges what the client shows.
@@ -214,18 +247,19 @@ impl<'a> Judge<'a> {
         let called = self.called().next().is_some();
         match shown {
             // Nothing was sent, which is what matters; a client may have no error of its own for a refusal.
-            Shown::Refused(_) | Shown::Failed { .. } if !called && due.contains(&Due::Refused) => Ok(()),
-            Shown::Refused(text) | Shown::Failed { text, .. } if !called => {
-                Err(deviation(Class::TooStrict, "the client gives up before it sends the request").got((*text).into()))
+            Shown::Refused(text) | Shown::Failed { text, .. } if !called => self.not_sent((*text).into()),
+            Shown::Results(results) if !called && is_failure(results) => {
+                self.identities(results)?;
+                self.not_sent(results.iter().map(in_fixed_order).collect())
             }
             Shown::Refused(_) | Shown::Failed { .. } if due.contains(&Due::Failed) => Ok(()),
             Shown::Refused(text) => self.failed(text, None),
             Shown::Failed { text, code } => self.failed(text, *code),
             Shown::Results(results) if due.contains(&Due::Answer) => match self.results(results) {
-                Err(_) if due.contains(&Due::Failed) && results.iter().all(|r| r.get("error").is_some()) => Ok(()),
+                Err(_) if due.contains(&Due::Failed) && is_failure(results) => self.identities(results),
                 judged => judged,
             },
-            Shown::Results(results) if is_failure(results) => Ok(()),
+            Shown::Results(results) if is_failure(results) => self.identities(results),
             Shown::Results(results) => {
                 let other = self.case.replies.iter().any(|reply| reply.wrong_correlation || reply.stray.is_some());
                 let (class, what) = if other {
@@ -240,6 +274,58 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// The client said no, or failed, before it sent the request.
+    fn not_sent(&self, got: Json) -> Result<(), Box<Deviation>> {
+        let due = &self.case.expect.outcome;
+        if !due.contains(&Due::Refused) {
+            return Err(deviation(Class::TooStrict, "the client gives up before it sends the request").got(got));
+        }
+        if due == &[Due::Refused] && self.exchanges.is_empty() {
+            let what = "the client says no for want of a version, and never asked the broker which it has";
+            return Err(deviation(Class::TooStrict, what).got(got));
+        }
+        Ok(())
+    }
+
+    /// Each result shown says whose it is, and they come in the order asked, one for each resource.
+    fn identities(&self, shown: &[Json]) -> Result<(), Box<Deviation>> {
+        for (index, resource) in self.case.operation.resources().iter().enumerate() {
+            let absent = Json::Null;
+            let result = shown.get(index).unwrap_or(&absent);
+            for name in ["ResourceType", "ResourceName"] {
+                let (path, want) = (format!("[{index}].{name}"), &resource[name]);
+                match result.get(name) {
+                    Some(got) if got == want => {}
+                    Some(got) => {
+                        let what = "a result is shown as that of another resource";
+                        return Err(differs(Class::WrongValue, &path, want, got, what));
+                    }
+                    None => {
+                        let what = "a result is shown without its resource, or not at all";
+                        return Err(differs(Class::Lossy, &path, want, &Json::Null, what));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a field of a result that came has to be shown.
+    fn must_show(&self, field: &str) -> bool {
+        let operation = &self.case.operation;
+        // What a client need not have asked for, it need not show.
+        let option = OPTIONS.iter().find(|(option, _)| match field {
+            "Synonyms" => *option == "synonyms",
+            "Documentation" => *option == "documentation",
+            _ => false,
+        });
+        let asked = option.is_none_or(|(option, _)| operation.option(option));
+        // Unknown tagged fields are nobody's to show.
+        let known = field != "_tags";
+        let always = ["ResourceType", "ResourceName", "Name"].contains(&field);
+        known && asked && (always || self.shows.as_ref().is_none_or(|shows| shows.contains(field)))
+    }
+
     /// Whether an answer has all its values, and ends where a count of tagged fields is due.
     fn lacks_tags_only(&self, exchange: &Exchange) -> bool {
         let Some((frame, (key, version))) = exchange.answer.as_deref().zip(exchange.api) else { return false };
@@ -251,7 +337,7 @@ impl<'a> Judge<'a> {
 
     /// The whole call failed where an answer is due: right if that is what the broker answered for every resource.
     fn failed(&self, text: &str, code: Option<i64>) -> Result<(), Box<Deviation>> {
-        let truths = self.truths();
+        let truths = self.truths(|_| true);
         let codes: Vec<i64> =
             self.case.operation.resources().iter().filter_map(|r| find(&truths, r)).map(error_code).collect();
         let got = json!({ "error": text, "code": code });
@@ -271,10 +357,10 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// What the broker answered, by resource; of several answers for one, the last.
-    fn truths(&self) -> Vec<Truth<'a>> {
+    /// What the broker answered in these exchanges, by resource; of several answers for one, the last comes first.
+    fn truths(&self, of: impl Fn(&Exchange) -> bool) -> Vec<Truth<'a>> {
         let mut truths = Vec::new();
-        for exchange in self.called() {
+        for exchange in self.called().filter(|exchange| of(exchange)) {
             let Some((frame, (key, version))) = exchange.answer.as_deref().zip(exchange.api) else { continue };
             let Some(spec) = self.protocol.api_by_key(key, MessageKind::Response) else { continue };
             let Ok(layout) = self.protocol.frame_layout(spec, version) else { continue };
@@ -292,25 +378,32 @@ impl<'a> Judge<'a> {
 
     /// Compares the results shown with those of the broker.
     fn results(&self, shown: &[Json]) -> Result<(), Box<Deviation>> {
-        let truths = self.truths();
+        let truths = self.truths(|_| true);
+        let must_show = |field: &str| self.must_show(field);
         let asked = self.case.operation.resources();
         for (index, resource) in asked.iter().enumerate() {
             let absent = Json::Null;
             let result = shown.get(index).unwrap_or(&absent);
             match find(&truths, resource) {
-                Some(truth) => result_of(truth, result)?,
-                None if result.get("error").is_some() => {}
+                Some(truth) => result_of(truth, result, &must_show)?,
+                None if is_failure(std::slice::from_ref(result)) => {
+                    let what = "the client shows a failure, where the broker answers all that is asked";
+                    return Err(deviation(Class::TooStrict, what).got(in_fixed_order(result)));
+                }
                 None => {
                     let what = "a result is shown for a resource that the broker did not answer";
                     return Err(deviation(Class::InventedValue, what).got(in_fixed_order(result)));
                 }
             }
         }
-        for result in shown.iter().skip(asked.len()) {
-            match find(&truths, result) {
-                Some(truth) => result_of(truth, result)?,
+        self.identities(shown)?;
+        for (index, result) in shown.iter().enumerate().skip(asked.len()) {
+            let before = shown.iter().take(index).filter(|other| identity(other) == identity(result)).count();
+            let came = truths.iter().filter(|truth| identity(&truth.value) == identity(result)).nth(before);
+            match came {
+                Some(truth) => result_of(truth, result, &must_show)?,
                 None => {
-                    let what = "a result is shown that neither was asked for nor came";
+                    let what = "a result is shown that neither was asked for nor came, or more often than it came";
                     return Err(deviation(Class::InventedValue, what).got(in_fixed_order(result)));
                 }
             }

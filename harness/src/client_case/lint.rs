@@ -5,6 +5,7 @@ use serde_json::Value as Json;
 
 use super::{ClientCase, Due, LONGEST_MS, Wrong};
 use crate::cite::{self, Authority};
+use crate::expect::Path;
 use crate::results::Level;
 use crate::scripted_broker::fitting_value;
 
@@ -130,6 +131,10 @@ impl Lint<'_> {
             if reply.delay_ms > LONGEST_MS {
                 self.wrong(format!("{place}.delay_ms"), format!("at most {LONGEST_MS} ms"));
             }
+            if reply.versions.is_some_and(|versions| versions.intersect(spec.valid_versions).is_none()) {
+                let what = format!("{} has versions {}", spec.api_name(), spec.valid_versions);
+                self.wrong(format!("{place}.versions"), what);
+            }
             if reply.split == Some(0) || reply.times == Some(0) {
                 self.wrong(&place, "split and times are at least 1");
             }
@@ -148,6 +153,16 @@ impl Lint<'_> {
         for api in &case.expect.sent_none {
             if self.protocol.api(api, MessageKind::Request).is_none() {
                 self.wrong("expect.sent_none", format!("there is no definition of {api:?}"));
+            }
+        }
+        for field in &case.expect.shown {
+            let spec = self.protocol.api(case.operation.api, MessageKind::Response);
+            let of_result = ["Results[]", "Results[].Configs[]", "Responses[]"].iter().any(|place| {
+                let path = Path::parse(&format!("{place}.{field}"));
+                path.is_ok_and(|path| spec.is_some_and(|spec| path.versions(spec).is_ok()))
+            });
+            if !of_result {
+                self.wrong("expect.shown", format!("results of {} have no field {field:?}", case.operation.api));
             }
         }
         let lists = [

@@ -1,9 +1,10 @@
 //! Drives a client through a case.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use codec::{ApiVersion, MessageKind, Protocol, VersionRange, hex};
+use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::compare::Deviation;
@@ -52,12 +53,30 @@ impl Client {
         Ok(client)
     }
 
+    /// The fields of results that the client declares to show; `None` where it declares nothing, and so shows all.
+    fn shows(&self, operation: &str) -> Result<Option<BTreeSet<String>>, String> {
+        let Some(shows) = self.operations.get(operation).and_then(|options| options.get("shows")) else {
+            return Ok(None);
+        };
+        let what = |_| format!("the handshake's shows of {operation} is no list of fields: {shows}");
+        BTreeSet::deserialize(shows).map(Some).map_err(what)
+    }
+
     /// Why a case at one version is not for this client, by what it declares or was seen to have.
     fn lacks(&self, case: &ClientCase, version: ApiVersion) -> Option<String> {
         let operation = &case.operation;
         let Some(options) = self.operations.get(operation.name) else {
             return Some(format!("the client has no {}", operation.name));
         };
+        let shows = match self.shows(operation.name) {
+            Ok(shows) => shows,
+            Err(what) => return Some(what),
+        };
+        if let Some(shows) = shows
+            && let Some(field) = case.expect.shown.iter().find(|field| !shows.contains(*field))
+        {
+            return Some(format!("the client's {} does not show {field}", operation.name));
+        }
         if let Some(option) = operation.needs().find(|option| options.get(*option) != Some(&Json::Bool(true))) {
             return Some(format!("the client's {} has no option {option}", operation.name));
         }
@@ -114,12 +133,14 @@ pub(super) fn is_of(exchange: &Exchange, protocol: &Protocol, api: &str) -> bool
     exchange.api.is_some_and(|(exchanged, _)| Some(exchanged) == key)
 }
 
-/// Runs one case at one version and judges it. The broker ends before this returns.
+/// Runs one case at one version and judges it; a deviation from what is less binding than `fails` is none that fails.
+/// The broker ends before this returns.
 pub fn run(
     protocol: &'static Protocol,
     case: &ClientCase,
     version: ApiVersion,
     client: &Client,
+    fails: Level,
     drive: Drive<'_>,
 ) -> Outcome {
     let mut outcome = Outcome {
@@ -166,7 +187,8 @@ pub fn run(
     drop(broker);
 
     let advertised = case.advertised(protocol, version);
-    let judged = Judge { protocol, case, advertised, exchanges: &exchanges }.judge(&answer, elapsed);
+    let shows = client.shows(case.operation.name).unwrap_or_default();
+    let judged = Judge { protocol, case, advertised, shows, exchanges: &exchanges }.judge(&answer, elapsed);
     outcome.elapsed_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
     match judged {
         Ok(()) => {}
@@ -178,11 +200,11 @@ pub fn run(
         }
         Err(Stopped::Deviation(deviation)) => {
             let Deviation { class, at, want, got, detail } = *deviation;
-            // No input of any kind may do these, whatever the case is about.
-            if matches!(class, Class::Crash | Class::Hang | Class::Memory) {
+            // Whatever the case is about: no input may do the first three, and a value that never came misleads.
+            if matches!(class, Class::Crash | Class::Hang | Class::Memory | Class::InventedValue) {
                 outcome.level = Level::Must;
             }
-            outcome.verdict = if outcome.level == Level::Must { Verdict::Fail } else { Verdict::Differs };
+            outcome.verdict = if outcome.level > fails { Verdict::Differs } else { Verdict::Fail };
             (outcome.class, outcome.severity) = (Some(class), Some(class.severity()));
             outcome.sent = sent(protocol, case, &exchanges);
             outcome.at = at;

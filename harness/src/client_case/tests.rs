@@ -2,7 +2,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use codec::parse_hex;
+use codec::{AbsentFields, Value, decode_frame, encode_frame, parse_hex};
 use serde_json::json;
 
 use super::*;
@@ -137,6 +137,8 @@ fn each_fault_of_a_case_is_found() {
         ("/expect", json!({ "outcome": [] }), "something must be due"),
         ("/expect", json!({ "sent": { "Resources": { "is": 1 } } }), "unknown matcher"),
         ("/expect", json!({ "sent": { "Results": 1 } }), "has no field Results"),
+        ("/broker/replies/0/versions", json!("5+"), "broker.replies[0].versions: DescribeConfigs has versions 0-4"),
+        ("/expect", json!({ "shown": ["Valu"] }), "have no field \"Valu\""),
         ("/expect", json!({ "sent_none": ["Describe"] }), "no definition of \"Describe\""),
     ] {
         let errors = lint(changed(pointer, value.clone()));
@@ -162,8 +164,18 @@ fn shows(configs: Json) -> Answer {
     Answer::Line(json!({ "id": 1, "value": { "Results": [result] } }))
 }
 
+fn config() -> Json {
+    json!({ "Name": "k", "Value": "v", "ReadOnly": true, "ConfigSource": 1, "IsSensitive": false })
+}
+
+fn config_with(field: &str, value: Json) -> Json {
+    let mut config = config();
+    config[field] = value;
+    config
+}
+
 fn right() -> Answer {
-    shows(json!([{ "Name": "k", "Value": "v", "ReadOnly": true }]))
+    shows(json!([config()]))
 }
 
 fn exchange(bootstrap: &str, request: &str) {
@@ -179,14 +191,18 @@ fn exchange(bootstrap: &str, request: &str) {
 }
 
 fn judged(case: Json, fake: Fake<'_>) -> Outcome {
+    judged_at(case, fake, json!({ "keys": true }), Level::Must)
+}
+
+fn judged_at(case: Json, fake: Fake<'_>, options: Json, fails: Level) -> Outcome {
     let text = json!({ "api": "DescribeConfigs", "cases": [case] }).to_string();
     let protocol = definitions::bundled();
     let case = load(&[("some.json", &text)], protocol).unwrap().remove(0);
-    let operations = BTreeMap::from([("describe_configs".to_owned(), json!({ "keys": true }))]);
+    let operations = BTreeMap::from([("describe_configs".to_owned(), options)]);
     let version = case.versions.lowest().unwrap();
     // Met as one that has every version.
     let client = Client::meet(protocol, "fake@1", &operations, &mut |_, _| right()).unwrap();
-    run(protocol, &case, version, &client, &mut |message, _| {
+    run(protocol, &case, version, &client, fails, &mut |message, _| {
         let bootstrap = message["bootstrap"].as_str().unwrap();
         exchange(bootstrap, APIVERSIONS);
         if !fake.request.is_empty() {
@@ -211,13 +227,98 @@ fn line(json: Json) -> Answer {
 #[test]
 fn a_client_that_shows_what_came_passes() {
     check(good(), DESCRIBE, right(), None);
-    // Fields that are not shown are no fault, nor are those that this version lacks.
-    check(good(), DESCRIBE, shows(json!([{ "Name": "k", "Value": "v", "IsDefault": true, "ConfigType": 2 }])), None);
+    // Placeholders of fields that this version lacks are no fault, nor is what follows from a field that came.
+    for (field, value) in [("IsDefault", json!(false)), ("ConfigType", json!(0)), ("Documentation", Json::Null)] {
+        check(good(), DESCRIBE, shows(json!([config_with(field, value)])), None);
+    }
+    // Nor the fields that the client declares not to show.
+    let shown = || Fake { request: DESCRIBE, shows: shows(json!([{ "Name": "k", "Value": "v" }])) };
+    let outcome = judged_at(good(), shown(), json!({ "shows": ["Value"] }), Level::Must);
+    assert_eq!(outcome.verdict, Verdict::Pass, "{outcome:?}");
+    let outcome = judged_at(good(), shown(), json!({ "shows": ["Value", "ReadOnly"] }), Level::Must);
+    assert_eq!((outcome.verdict, outcome.class), (Verdict::Fail, Some(Class::Lossy)), "{outcome:?}");
+    let about = changed("/expect", json!({ "shown": ["ReadOnly"] }));
+    for options in [json!({ "shows": ["Value"] }), json!({ "shows": true })] {
+        assert_eq!(judged_at(about.clone(), shown(), options, Level::Must).verdict, Verdict::Unsupported);
+    }
+}
+
+#[test]
+fn fields_that_did_not_come_are_invented() {
+    for (field, value) in [
+        ("IsDefault", json!(true)),
+        ("ConfigType", json!(9)),
+        ("Documentation", json!("made up")),
+        ("NoSuchField", json!({})),
+    ] {
+        check(good(), DESCRIBE, shows(json!([config_with(field, value)])), Some(Class::InventedValue));
+    }
+    let mut case = good();
+    case["versions"] = "0".into();
+    let describe = "00000016 0020 0000 00000002 0000 00000001 02 0001 74 ffffffff";
+    let of_v0 = |source: i64| {
+        let mut config = config_with("IsDefault", json!(false));
+        config["ConfigSource"] = source.into();
+        shows(json!([config]))
+    };
+    check(case.clone(), describe, of_v0(0), None);
+    check(case.clone(), describe, of_v0(1), None);
+    check(case, describe, of_v0(5), Some(Class::InventedValue));
+}
+
+#[test]
+fn a_result_says_whose_it_is_and_comes_once() {
+    let with = |change: &dyn Fn(&mut Vec<Json>)| {
+        let Answer::Line(mut line) = right() else { unreachable!() };
+        change(line["value"]["Results"].as_array_mut().unwrap());
+        Answer::Line(line)
+    };
+    let nameless = with(&|results| drop(results[0].as_object_mut().unwrap().remove("ResourceName")));
+    check(good(), DESCRIBE, nameless, Some(Class::Lossy));
+    check(good(), DESCRIBE, with(&|results| results[0]["ResourceName"] = "u".into()), Some(Class::WrongValue));
+    check(good(), DESCRIBE, with(&|results| results.push(results[0].clone())), Some(Class::InventedValue));
+}
+
+#[test]
+fn nothing_is_shown_of_what_was_not_asked_for() {
+    let error = |more: Json| {
+        let mut result = json!({ "ResourceType": 2, "ResourceName": "t", "error": "timed out" });
+        result.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        line(json!({ "value": { "Results": [result] } }))
+    };
+    let values = || error(json!({ "Configs": [{ "Name": "k", "Value": "w" }] }));
+    check(good(), "", error(json!({})), Some(Class::TooStrict));
+    check(good(), "", values(), Some(Class::InventedValue));
+    check(good(), DESCRIBE, values(), Some(Class::InventedValue));
+    for due in ["failed", "refused"] {
+        let case = changed("/expect", json!({ "outcome": due, "sent_none": [] }));
+        check(case, "", values(), Some(Class::InventedValue));
+    }
+    check(changed("/expect", json!({ "outcome": "refused" })), "", error(json!({})), None);
+    let mut cut = changed("/broker/replies/0/cut", json!(20));
+    cut["expect"] = json!({ "outcome": "failed" });
+    check(cut.clone(), DESCRIBE, error(json!({})), None);
+    check(cut.clone(), DESCRIBE, values(), Some(Class::InventedValue));
+    check(cut, "", error(json!({})), Some(Class::TooStrict));
+}
+
+#[test]
+fn the_level_decides_what_fails() {
+    let case = changed("/level", json!("should"));
+    let lossy = || Fake { request: DESCRIBE, shows: shows(json!([])) };
+    let verdict = |level: Level| judged_at(case.clone(), lossy(), json!({}), level).verdict;
+    assert_eq!(
+        [Level::Must, Level::Should, Level::Observed].map(verdict),
+        [Verdict::Differs, Verdict::Fail, Verdict::Fail]
+    );
+    let invented = Fake { request: "", shows: right() };
+    let outcome = judged_at(case.clone(), invented, json!({}), Level::Must);
+    assert_eq!((outcome.level, outcome.verdict), (Level::Must, Verdict::Fail), "a value that never came misleads");
 }
 
 #[test]
 fn another_value_is_wrong_and_located() {
-    let outcome = check(good(), DESCRIBE, shows(json!([{ "Name": "k", "Value": "w" }])), Some(Class::WrongValue));
+    let outcome = check(good(), DESCRIBE, shows(json!([config_with("Value", json!("w"))])), Some(Class::WrongValue));
     assert_eq!((outcome.want, outcome.got), (Some(json!("v")), Some(json!("w"))));
     let at = outcome.at.unwrap();
     assert_eq!(at.path, "Results[0].Configs[Name=k].Value");
@@ -230,7 +331,7 @@ fn another_value_is_wrong_and_located() {
 #[test]
 fn entries_that_are_lost_or_made_up_are_found() {
     check(good(), DESCRIBE, shows(json!([])), Some(Class::Lossy));
-    let more = json!([{ "Name": "k", "Value": "v" }, { "Name": "l", "Value": "v" }]);
+    let more = json!([config(), config_with("Name", json!("l"))]);
     check(good(), DESCRIBE, shows(more), Some(Class::InventedValue));
     check(good(), "", right(), Some(Class::InventedValue));
     check(good(), DESCRIBE, line(json!({ "value": { "Results": [] } })), Some(Class::Lossy));
@@ -243,15 +344,18 @@ fn errors_are_shown_as_errors() {
         case["broker"]["replies"][0]["value"]["Results"][0]["Configs"] = json!([]);
         case
     };
-    let code = |code: i16| line(json!({ "value": { "Results": [{ "ErrorCode": code, "ResourceName": "t" }] } }));
+    let result = |name: &str, value: Json| {
+        line(json!({ "value": { "Results": [{ "ResourceType": 2, "ResourceName": "t", name: value }] } }))
+    };
+    let code = |code: i16| result("ErrorCode", code.into());
     check(failing(), DESCRIBE, code(3), None);
     check(failing(), DESCRIBE, code(0), Some(Class::ErrorHidden));
     check(failing(), DESCRIBE, code(40), Some(Class::WrongValue));
     check(good(), DESCRIBE, code(3), Some(Class::WrongValue));
     check(failing(), DESCRIBE, line(json!({ "error": "no such topic", "code": 3 })), None);
     check(failing(), DESCRIBE, line(json!({ "error": "no such topic", "code": 4 })), Some(Class::WrongValue));
-    check(failing(), DESCRIBE, line(json!({ "value": { "Results": [{ "error": "no such topic" }] } })), None);
-    check(good(), DESCRIBE, line(json!({ "value": { "Results": [{ "error": "no" }] } })), Some(Class::TooStrict));
+    check(failing(), DESCRIBE, result("error", "no such topic".into()), None);
+    check(good(), DESCRIBE, result("error", "no".into()), Some(Class::TooStrict));
 }
 
 #[test]
@@ -284,8 +388,12 @@ fn bytes_that_were_not_due_are_wrong() {
 }
 
 #[test]
-fn synonyms_may_be_asked_for_unasked() {
+fn synonyms_and_documentation_may_be_asked_for_unasked() {
     check(good(), &DESCRIBE.replace("ffffffff 00", "ffffffff 01"), right(), None);
+    let mut case = good();
+    case["versions"] = "3".into();
+    let describe = "00000018 0020 0003 00000002 0000 00000001 02 0001 74 ffffffff 00 01";
+    check(case, describe, shows(json!([config_with("ConfigType", json!(0))])), None);
 }
 
 #[test]
@@ -342,7 +450,8 @@ fn a_version_that_was_refused_when_met_is_unsupported() {
     let operations = BTreeMap::from([("describe_configs".to_owned(), json!({}))]);
     let refuse = &mut |_: Json, _: Duration| line(json!({ "refused": "no common version" }));
     let client = Client::meet(protocol, "fake@1", &operations, refuse).unwrap();
-    let outcome = run(protocol, &case, ApiVersion(1), &client, &mut |_, _| unreachable!("it is not asked"));
+    let outcome =
+        run(protocol, &case, ApiVersion(1), &client, Level::Must, &mut |_, _| unreachable!("it is not asked"));
     assert_eq!(outcome.verdict, Verdict::Unsupported);
     assert_eq!(outcome.detail.as_deref(), Some("the client has no version 1 of DescribeConfigs"));
 }
@@ -359,4 +468,226 @@ fn ids_hold_role_api_version_and_slug() {
     let cases = bundled();
     let case = cases.iter().find(|case| case.slug == "resource-error" && case.api == "DescribeConfigs").unwrap();
     assert_eq!(case.id(ApiVersion(1)), "client/describe-configs/v1/resource-error");
+}
+
+/// A small honest client on the suite's codec, which speaks ApiVersions in version 0 alone, and what is wrong with it.
+struct Small {
+    fault: &'static str,
+}
+
+impl Small {
+    /// The next whole answer to a request that is encoded here; what goes wrong is a text.
+    fn exchange(socket: &mut TcpStream, api: &str, version: ApiVersion, id: i32, body: &Json) -> Result<Json, String> {
+        let protocol = definitions::bundled();
+        let layout =
+            |kind| protocol.frame_layout(protocol.api(api, kind).unwrap(), version).map_err(|error| error.to_string());
+        let request = layout(MessageKind::Request)?;
+        let value = |layout, json: &Json| Value::from_json(layout, json, AbsentFields::Drop).unwrap();
+        let key = protocol.api(api, MessageKind::Request).unwrap().api_key.unwrap().0;
+        let header = json!({ "RequestApiKey": key, "RequestApiVersion": version.0, "CorrelationId": id });
+        let frame = encode_frame(&request, &value(&request.header, &header), &value(&request.body, body)).unwrap();
+        let text = |error: std::io::Error| error.to_string();
+        socket.write_all(&frame).map_err(text)?;
+        loop {
+            let mut frame = vec![0; 4];
+            socket.read_exact(&mut frame).map_err(text)?;
+            frame.resize(4 + u32::from_be_bytes([frame[0], frame[1], frame[2], frame[3]]) as usize, 0);
+            socket.read_exact(&mut frame[4..]).map_err(text)?;
+            let response = layout(MessageKind::Response)?;
+            if frame.get(4..8) == Some(&id.to_be_bytes()) {
+                let decoded = decode_frame(&response, &frame).map_err(|error| error.to_string())?;
+                return Ok(decoded.body().value().to_json());
+            }
+        }
+    }
+
+    fn drive(&self, message: &Json) -> Answer {
+        let (_, api) = OPERATIONS.into_iter().find(|(op, _)| message["op"] == *op).unwrap();
+        let results = if api == "DescribeConfigs" { "Results" } else { "Responses" };
+        let resources = message["resources"].as_array().unwrap();
+        let failed = |text: &str| {
+            let result = |resource: &Json| {
+                let mut result =
+                    json!({ "ResourceType": resource["ResourceType"], "ResourceName": resource["ResourceName"] });
+                result["error"] = text.into();
+                if self.fault == "failvalues" {
+                    result["Configs"] = json!([{ "Name": "retention.ms", "Value": "666" }]);
+                }
+                result
+            };
+            line(json!({ "value": { results: resources.iter().map(result).collect::<Vec<_>>() } }))
+        };
+        if self.fault == "mute" {
+            return failed("timed out");
+        }
+        match self.call(message, api, results) {
+            Ok(answer) => answer,
+            Err(text) if self.fault == "failvalues" => failed(&text),
+            Err(text) => line(json!({ "error": text })),
+        }
+    }
+
+    fn call(&self, message: &Json, api: &str, results: &str) -> Result<Answer, String> {
+        let protocol = definitions::bundled();
+        let bootstrap = message["bootstrap"].as_str().unwrap().split(',').next().unwrap();
+        let mut socket = TcpStream::connect(bootstrap).map_err(|error| error.to_string())?;
+        let limit = Duration::from_millis(message["timeout_ms"].as_u64().unwrap());
+        socket.set_read_timeout(Some(limit)).unwrap();
+        let versions = Small::exchange(&mut socket, "ApiVersions", ApiVersion(0), 1, &json!({}));
+        let guess = json!({ "ApiKeys": [{ "ApiKey": 32, "MinVersion": 0, "MaxVersion": 4 }] });
+        let versions = if self.fault == "guesses" { versions.unwrap_or(guess) } else { versions? };
+        if self.fault == "refuses" {
+            return Ok(line(json!({ "refused": "nothing to do" })));
+        }
+        let spec = protocol.api(api, MessageKind::Request).unwrap();
+        let key = spec.api_key.unwrap().0;
+        let offered = versions["ApiKeys"].as_array().unwrap().iter().find(|entry| entry["ApiKey"] == key);
+        let end = |name: &str| offered.map_or(-1, |entry| entry[name].as_i64().unwrap());
+        let common = |version: &ApiVersion| (end("MinVersion")..=end("MaxVersion")).contains(&version.0.into());
+        let Some(version) = spec.valid_versions.iter().filter(common).last() else {
+            return Ok(line(json!({ "refused": "no common version" })));
+        };
+        let mut asked = message["resources"].as_array().unwrap().clone();
+        if self.fault == "dupres" {
+            asked.extend(asked.clone());
+        }
+        let mut body = json!({ "Resources": asked });
+        for (option, field) in OPTIONS {
+            if (option == "validate_only") != (api == "DescribeConfigs") {
+                body[field] = json!(message[option] == json!(true));
+            }
+        }
+        if self.fault == "sendtwice" && api != "DescribeConfigs" {
+            Small::exchange(&mut socket, api, version, 2, &body)?;
+        }
+        let answer = Small::exchange(&mut socket, api, version, 3, &body)?;
+        let of = |asked: &Json| {
+            let fits =
+                |result: &&Json| ["ResourceType", "ResourceName"].iter().all(|name| result[*name] == asked[*name]);
+            answer[results].as_array().unwrap().iter().rfind(fits).cloned().unwrap_or_default()
+        };
+        let mut shown: Vec<Json> = message["resources"].as_array().unwrap().iter().map(of).collect();
+        for result in &mut shown {
+            // A client has no use for tags that it does not know.
+            result.as_object_mut().unwrap().remove("_tags");
+            let names = |result: &Json| -> Option<Json> {
+                Some(result["Configs"].as_array()?.iter().map(|config| json!({ "Name": config["Name"] })).collect())
+            };
+            match self.fault {
+                "names" if api == "DescribeConfigs" => result["Configs"] = names(result).unwrap(),
+                "bare" => {
+                    let mut bare = json!({ "ErrorCode": result["ErrorCode"] });
+                    bare["Configs"] = names(result).unwrap_or(json!([]));
+                    *result = bare;
+                }
+                "invent" => {
+                    for config in result["Configs"].as_array_mut().into_iter().flatten() {
+                        let config = config.as_object_mut().unwrap();
+                        config.entry("Documentation").or_insert_with(|| "invented".into());
+                        config.entry("ConfigType").or_insert_with(|| 9.into());
+                    }
+                }
+                _ => {}
+            }
+        }
+        if self.fault == "showdup" {
+            shown.extend(shown.clone());
+        }
+        Ok(line(json!({ "value": { results: shown } })))
+    }
+
+    /// The ids of the cases that it fails, among those that pass `of`, at each of their versions.
+    fn fails(&self, of: impl Fn(&ClientCase) -> bool) -> Vec<String> {
+        let protocol = definitions::bundled();
+        let options = json!({ "keys": true, "synonyms": true, "documentation": true, "validate_only": true });
+        let operations = OPERATIONS.map(|(operation, _)| (operation.to_owned(), options.clone())).into();
+        let drive = &mut |message: Json, _| self.drive(&message);
+        // Met as an honest one: what it has is not the question.
+        let honest = &mut |message: Json, _| Small { fault: "" }.drive(&message);
+        let client = Client::meet(protocol, "small@1", &operations, honest).unwrap();
+        let mut fails = Vec::new();
+        for case in bundled().iter().filter(|case| of(case)) {
+            for version in case.versions.iter() {
+                let outcome = run(protocol, case, version, &client, Level::Must, drive);
+                match outcome.verdict {
+                    Verdict::Fail => fails.push(outcome.case),
+                    Verdict::Pass | Verdict::Differs => {}
+                    _ => panic!("{outcome:?}"),
+                }
+            }
+        }
+        fails
+    }
+}
+
+#[test]
+fn an_honest_client_fails_nothing() {
+    assert_eq!(Small { fault: "" }.fails(|_| true), Vec::<String>::new());
+}
+
+#[test]
+fn what_no_source_demands_is_left_to_the_client() {
+    let one = |api: &'static str, slug: &'static str| move |case: &ClientCase| case.api == api && case.slug == slug;
+    let none = Vec::<String>::new();
+    assert_eq!(Small { fault: "refuses" }.fails(one("AlterConfigs", "no-configs")), none);
+    assert_eq!(Small { fault: "guesses" }.fails(one("ApiVersions", "truncated")), none);
+    for case in bundled().iter().filter(|case| ["closed", "cut-off", "no-answer"].contains(&case.slug.as_str())) {
+        assert_eq!(case.level, Level::Should, "{}: no source sets a client's time limit", case.file);
+    }
+}
+
+/// Checks that a fault fails each of these cases, `API/slug`, at every version.
+#[track_caller]
+fn caught(fault: &'static str, cases: &[&str]) {
+    let of = |case: &ClientCase| cases.contains(&format!("{}/{}", kebab(&case.api), case.slug).as_str());
+    let versions: usize = bundled().iter().filter(|case| of(case)).map(|case| case.versions.iter().count()).sum();
+    let fails = Small { fault }.fails(of);
+    assert!(versions >= cases.len() && fails.len() == versions, "{fault}: of {versions} only {fails:?}");
+}
+
+#[test]
+fn a_client_that_never_connects_fails() {
+    let cases = [
+        "describe-configs/topic",
+        "describe-configs/truncated-to-nothing",
+        "describe-configs/not-advertised",
+        "describe-configs/wrong-correlation-id",
+        "alter-configs/topic",
+        "alter-configs/resource-error",
+        "alter-configs/versions-unknown",
+        "incremental-alter-configs/two-resources-one-bad",
+        "api-versions/highest",
+        "api-versions/unsupported-empty-list",
+    ];
+    caught("mute", &cases);
+}
+
+#[test]
+fn values_beside_a_failure_fail() {
+    caught("failvalues", &["describe-configs/truncated-in-configs", "describe-configs/wrong-correlation-id"]);
+    caught("failvalues", &["alter-configs/truncated-in-result", "describe-configs/cut-off", "alter-configs/cut-off"]);
+}
+
+#[test]
+fn what_is_sent_twice_fails() {
+    caught("sendtwice", &["alter-configs/topic", "incremental-alter-configs/operation-append"]);
+    caught("dupres", &["describe-configs/topic", "alter-configs/topic", "incremental-alter-configs/operation-append"]);
+}
+
+#[test]
+fn what_is_shown_in_part_or_twice_fails() {
+    let about_fields =
+        ["null-value", "sensitive", "config-source", "config-type", "synonyms", "documentation", "topic"];
+    let about_fields = about_fields.map(|slug| format!("describe-configs/{slug}"));
+    let about_fields = about_fields.each_ref().map(String::as_str);
+    caught("names", &about_fields);
+    caught("bare", &about_fields);
+    caught("bare", &["alter-configs/topic", "incremental-alter-configs/resource-error"]);
+    caught("showdup", &["describe-configs/topic", "alter-configs/topic", "describe-configs/two-resources-one-bad"]);
+}
+
+#[test]
+fn what_is_made_up_fails() {
+    let fails = Small { fault: "invent" }.fails(|case| case.slug == "topic" && case.api == "DescribeConfigs");
+    assert_eq!(fails.len(), 3, "versions 0 to 2 have neither type nor documentation: {fails:?}");
 }

@@ -185,5 +185,19 @@ fn end(
     let name = results.peers.first().map(|peer| peer.peer.split('@').next().unwrap_or_default().to_owned());
     mark_known(&mut results, &name.unwrap_or_default(), known, select.case.is_empty() && select.skip.is_empty());
     files.write(&results)?;
+    let judged = |verdict| !matches!(verdict, Verdict::Unsupported | Verdict::NotRun);
+    if !results.outcomes.iter().any(|outcome| judged(outcome.verdict)) {
+        finish(&results, cases, select, &[])?;
+        let error = anyhow::anyhow!(
+            "nothing was judged: the handshake declares no message or operation that there are cases of"
+        );
+        return Err(Failure { exit: Exit::Environment, error });
+    }
+    let unasked = results.outcomes.iter().filter(|outcome| outcome.verdict == Verdict::NotRun).count();
+    if unasked > 0 && results.peers.iter().any(|peer| peer.role == Role::Broker) {
+        anstream::eprintln!(
+            "{unasked} cases were not run: they need more consent (--allow-writes, --allow-broker-writes, --allow-hostile)"
+        );
+    }
     finish(&results, cases, select, &[])
 }

@@ -9,7 +9,7 @@ use crate::vector::{Part, PartLayout, Vector};
 /// Show a case whole: what it requires, why, its bytes field by field, its value, who vouches for it.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
-  kafka-conform explain codec/alter-configs-request/v2/smallest-instance")]
+  kafka-conform explain codec/alter-configs-request/v2/smallest")]
 pub struct Args {
     /// The case's id; `kafka-conform list` shows them
     case: String,
@@ -37,11 +37,8 @@ pub fn run(args: Args) -> Outcome {
         if let Some(bytes) = &vector.bytes {
             text += &format!("\nbytes ({})\n{}", bytes.len(), dissect(vector, bytes)?);
         }
-    } else if let Some(exchange) = cases.exchanges.iter().find(|exchange| exchange.id(case.version) == case.id) {
-        text += &format!("file      vectors/broker/{}\n\nsteps\n", exchange.file);
-        for (number, step) in exchange.steps.iter().enumerate() {
-            text += &format!("{}. {step:#?}\n", number + 1);
-        }
+    } else if let Some(json) = cases.raw(case) {
+        text += &format!("\n{}\n", serde_json::to_string_pretty(&json).unwrap_or_default());
     }
     dump::print(&text)?;
     Ok(Exit::Expected)

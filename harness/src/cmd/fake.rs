@@ -2,13 +2,9 @@
 
 use super::matrix::bundled_cases;
 use super::{Exit, Failure, Outcome};
-use crate::adapter::Launch;
-use crate::matrix::{Bench, Plan, Recorder};
-use crate::results::{Level, Role, Verdict};
-use crate::{definitions, reference};
-use indicatif::{MultiProgress, ProgressDrawTarget};
+use crate::fake_codec::{self, Deed, FAULTS, Fault, Found};
+use crate::{definitions, dump, reference};
 use serde_json::{Value as Json, json};
-use std::collections::BTreeMap;
 use std::io::{BufRead as _, Write as _};
 use std::time::Duration;
 
@@ -17,7 +13,9 @@ use std::time::Duration;
 #[command(after_help = "Examples:
   kafka-conform fake codec --list
   kafka-conform certify codec -- kafka-conform fake codec --fault liar
-  kafka-conform fake codec --check")]
+  kafka-conform fake codec --check
+
+`--check` ends with 1 when a fault is not caught by a case that is about it, or a peer without fault is not clean.")]
 pub struct Args {
     #[command(subcommand)]
     what: What,
@@ -25,9 +23,9 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum What {
-    /// A codec behind an adapter, our own but for the fault
+    /// A plain codec behind an adapter, right but for the fault
     Codec {
-        /// The faults there are
+        /// The faults there are: name, what is wrong, and public reports of such a fault
         #[arg(long, conflicts_with_all = ["fault", "check"])]
         list: bool,
         /// Speak the adapter protocol with this fault; `none` for the control
@@ -39,42 +37,34 @@ enum What {
     },
 }
 
-/// A fault of the fake codec.
-struct Fault {
-    name: &'static str,
-    what: &'static str,
-}
-
-const FAULTS: &[Fault] = &[
-    Fault { name: "echo", what: "answers with what it was asked" },
-    Fault { name: "liar", what: "decodes everything to the value of all defaults and encodes that" },
-    Fault { name: "crasher", what: "ends at the third request" },
-    Fault { name: "sleeper", what: "never answers the third request" },
-    Fault { name: "flooder", what: "answers the third request without end" },
-];
-
 /// Runs the command.
 pub fn run(args: Args) -> Outcome {
     match args.what {
         What::Codec { list: true, .. } => {
-            for fault in FAULTS {
-                anstream::println!("{:10} {}", fault.name, fault.what);
-            }
+            let line = |fault: &Fault| {
+                let line = format!("{:30} {} ({})", fault.name(), fault.what, fault.reports.join(", "));
+                line.trim_end_matches(" ()").to_owned() + "\n"
+            };
+            dump::print(&FAULTS.iter().map(line).collect::<String>())?;
             Ok(Exit::Expected)
         }
         What::Codec { check: true, .. } => check(),
         What::Codec { fault, .. } => {
-            let fault = fault.unwrap_or_else(|| "none".to_owned());
-            if fault != "none" && !FAULTS.iter().any(|known| known.name == fault) {
-                return Err(Failure::unknown("fault", &fault, FAULTS.iter().map(|fault| fault.name)));
+            let name = fault.unwrap_or_else(|| Fault::CONTROL.name());
+            let mut known = FAULTS.iter().chain([&Fault::CONTROL]);
+            match known.find(|fault| fault.name() == name) {
+                Some(fault) => serve(fault),
+                None => {
+                    let names: Vec<String> = FAULTS.iter().map(Fault::name).collect();
+                    Err(Failure::unknown("fault", &name, names.iter().map(String::as_str)))
+                }
             }
-            serve(&fault)
         }
     }
 }
 
 /// Speaks the adapter protocol until it is told to stop.
-fn serve(fault: &str) -> Outcome {
+fn serve(fault: &Fault) -> Outcome {
     let protocol = definitions::bundled();
     let mut out = std::io::stdout().lock();
     for (number, line) in std::io::stdin().lock().lines().enumerate() {
@@ -88,24 +78,22 @@ fn serve(fault: &str) -> Outcome {
             }
             Some("start") => {
                 let mut handshake = reference::handshake(protocol);
-                handshake["peer"] = format!("fake-{fault}").into();
+                handshake["peer"] = format!("fake-{}", fault.name()).into();
                 handshake
             }
             Some("stop") => return Ok(Exit::Expected),
-            _ => match fault {
-                "echo" => request,
-                // The handshake, the probe, and then the third request.
-                "crasher" if number == 3 => return Ok(Exit::Failed),
-                "sleeper" if number == 3 => loop {
+            _ => match fake_codec::act(protocol, fault.switch, request, number) {
+                Deed::Answer(answer) => answer,
+                Deed::Ends => return Ok(Exit::Failed),
+                Deed::Aborts => std::process::abort(),
+                Deed::Hangs => loop {
                     std::thread::sleep(Duration::from_secs(3600));
                 },
-                "flooder" if number == 3 => loop {
+                Deed::Floods => loop {
                     if writeln!(out, "{}", json!({ "id": 0, "value": {} })).is_err() {
                         return Ok(Exit::Failed);
                     }
                 },
-                "liar" => lie(protocol, &request),
-                _ => reference::answer(protocol, &request),
             },
         };
         if writeln!(out, "{answer}").and_then(|()| out.flush()).is_err() {
@@ -115,57 +103,22 @@ fn serve(fault: &str) -> Outcome {
     Ok(Exit::Expected)
 }
 
-/// The value of all defaults, whatever was asked.
-fn lie(protocol: &codec::Protocol, request: &Json) -> Json {
-    let mut request = request.clone();
-    let op = request["op"].clone();
-    request["op"] = "encode".into();
-    request["value"] = json!({});
-    let encoded = reference::answer(protocol, &request);
-    if op != "decode" || encoded.get("bytes").is_none() {
-        return encoded;
-    }
-    request["op"] = op;
-    request["bytes"] = encoded["bytes"].clone();
-    reference::answer(protocol, &request)
-}
-
-/// Judges each fault, and the control, in processes of their own.
+/// Judges each fault, and the control.
 fn check() -> Outcome {
     let cases = bundled_cases()?;
     let program = std::env::current_exe()?.to_string_lossy().into_owned();
-    // A few cases are enough for these faults, and a sleeper costs its deadline at each.
-    let vectors = cases.vectors.cases.iter().filter(|case| &*case.spec.name == "DescribeConfigsResponse").take(3);
-    let selected: std::collections::BTreeSet<String> = vectors.map(|case| case.id.clone()).collect();
-    let judge = |fault: &str| {
-        let plan = Plan { level: Level::Must, jobs: 1, seed: 1, publish: false };
-        let bench = Bench {
-            protocol: definitions::bundled(),
-            cases: &cases,
-            plan: &plan,
-            selected: selected.clone(),
-            recorder: Recorder::new(None),
-            progress: MultiProgress::with_draw_target(ProgressDrawTarget::hidden()),
-        };
-        let command = [&program, "fake", "codec", "--fault", fault].map(str::to_owned).to_vec();
-        bench.certify(Role::Codec, Launch { command, env: BTreeMap::new() })
-    };
-    let mut caught = 0;
-    for fault in FAULTS {
-        let by = match judge(fault.name) {
-            // A peer that is not believed at all is caught by the probe.
-            Err(error) => Some(format!("the probe: {error:#}")),
-            Ok(results) => results
-                .outcomes
-                .iter()
-                .find(|outcome| matches!(outcome.verdict, Verdict::Fail | Verdict::HarnessError))
-                .map(|outcome| format!("{} ({})", outcome.case, outcome.detail.as_deref().unwrap_or_default())),
-        };
-        caught += usize::from(by.is_some());
-        anstream::println!("{} caught-by {}", fault.name, by.as_deref().unwrap_or("NOTHING"));
+    let found = fake_codec::check(FAULTS, &cases, &program)?;
+    let control = fake_codec::control(&cases, &program)?;
+    let mut text = String::new();
+    for (fault, found) in FAULTS.iter().zip(&found) {
+        text += &format!("{} caught-by {found}\n", fault.name());
     }
-    let control = judge("none")?;
-    let clean = control.outcomes.iter().all(|outcome| outcome.verdict == Verdict::Pass);
-    anstream::println!("{caught} of {}, control {}", FAULTS.len(), if clean { "clean" } else { "NOT CLEAN" });
-    Ok(if caught == FAULTS.len() && clean { Exit::Expected } else { Exit::Failed })
+    for bad in &control {
+        text += &format!("control: {bad}\n");
+    }
+    let caught = found.iter().filter(|found| Found::is_caught(found)).count();
+    let clean = if control.is_empty() { "clean" } else { "NOT CLEAN" };
+    text += &format!("{caught} of {}, control {clean}\n", FAULTS.len());
+    dump::print(&text)?;
+    Ok(if caught == FAULTS.len() && control.is_empty() { Exit::Expected } else { Exit::Failed })
 }

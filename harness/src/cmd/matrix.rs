@@ -2,7 +2,7 @@
 
 use super::{Exit, Failure, Outcome};
 use crate::cases::Cases;
-use crate::matrix::{Bench, Candidate, Globs, Plan, Recorder, candidates, is_glob, open_results};
+use crate::matrix::{Bench, Candidate, Globs, Plan, Recorder, candidates, check_folder, is_glob, open_results};
 use crate::results::{Level, Results, Role, Run, Status, Verdict};
 use crate::{definitions, process, report};
 use indicatif::{MultiProgress, ProgressDrawTarget};
@@ -19,8 +19,8 @@ use std::path::PathBuf;
   kafka-conform matrix --peer kafka-protocol --peer 'kafka-clients@*' --role codec
   kafka-conform matrix --case 'codec/describe-configs-response/*' --out report
 
-Exit codes: 0 as expected, 1 a fail or an unexpected pass, 2 usage, 3 the environment or a peer asked for by name did
-not run, 4 a glob selected nothing.")]
+Exit codes: 0 as expected; 1 a fail or an unexpected pass; 2 usage;
+3 the environment, or a peer asked for by name did not run; 4 nothing selected.")]
 pub struct Args {
     #[command(flatten)]
     select: Select,
@@ -138,6 +138,13 @@ pub fn run(args: Args) -> Outcome {
     let cases = bundled_cases()?;
     let peers = select_peers(&args)?;
     let selected = select_cases(&cases, &args.role, &args.select)?;
+    // Whoever is asked nothing is not in the report.
+    let roles: BTreeSet<Role> =
+        cases.list().iter().filter(|case| selected.contains(&case.id)).map(|case| case.role).collect();
+    let peers: Vec<Candidate> = peers.into_iter().filter(|candidate| roles.contains(&candidate.role())).collect();
+    if peers.is_empty() {
+        return Err(Failure::nothing_selected("none of these peers is judged by the selected cases"));
+    }
     let plan = Plan { level: args.select.level, jobs: args.jobs, seed: args.select.seed, publish: true };
     let named: Vec<String> = args.peer.iter().chain(&args.require).cloned().collect();
     let results = judged(&cases, &plan, selected, &args.select, |bench| bench.run(&peers))?;
@@ -160,14 +167,15 @@ pub fn judged(
         level: plan.level,
         partial: true,
     };
-    let file = open_results(&select.out, &first)?;
+    check_folder(&select.out)?;
+    let out = select.out.clone();
     let progress = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
     let bench = Bench {
         protocol: definitions::bundled(),
         cases,
         plan,
         selected,
-        recorder: Recorder::new(Some(file)),
+        recorder: Recorder::appending(move || open_results(&out, &first)),
         progress,
     };
     Ok(run(bench)?)

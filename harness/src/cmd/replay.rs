@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// Run one case against one peer and show what was asked, what was due, and what came.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
-  kafka-conform replay codec/alter-configs-request/v2/smallest-instance --peer kafka-protocol")]
+  kafka-conform replay codec/alter-configs-request/v2/smallest --peer kafka-protocol")]
 pub struct Args {
     /// The case's id, or a glob
     case: String,
@@ -49,7 +49,7 @@ pub fn run(args: Args) -> Outcome {
         cases: &cases,
         plan: &plan,
         selected,
-        recorder: Recorder::new(None),
+        recorder: Recorder::in_memory(),
         progress: MultiProgress::with_draw_target(ProgressDrawTarget::stderr()),
     };
     let results = bench.run(&peers)?;

@@ -65,6 +65,9 @@ impl Lint<'_> {
             if step.pipelined && (step.within_ms > 0 || index + 1 == case.steps.len()) {
                 self.wrong(place.as_str(), "a pipelined step is followed by another and is not repeated");
             }
+            if step.needs && (step.pipelined || index + 1 == case.steps.len()) {
+                self.wrong(place.as_str(), "a step that the case needs comes before others, and is not pipelined");
+            }
             self.step(&place, step);
         }
         for (index, step) in case.finally.iter().enumerate() {
@@ -318,6 +321,7 @@ mod tests {
             ("/steps/0/send", json!({ "hex": "00000000" }), "hostile"),
             ("/steps/0/cut", json!(1), "hostile"),
             ("/steps/0/pipelined", json!(true), "followed by another"),
+            ("/steps/0/needs", json!(true), "comes before others"),
             ("/steps/0/send", json!({ "Resources": [{ "ResourceName": "$tpoic" }] }), "no variable"),
             ("/steps/0/send", json!({ "Resources": [{ "ResourceName": "$topic" }] }), "without a topic"),
             ("/steps/0/send", json!({ "Resources": [], "IncludeSynonyms": true }), "version 0"),

@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
 
 use super::connection::{Connection, Received};
-use super::evidence::{evidence, mask};
+use super::evidence::{evidence, known_secrets, mask, shows_secret};
 use super::message::{Answer, Body, Request};
 use super::{ANSWER, LiveBroker, Refused};
 use crate::exchange::{Case, Consent, Send, Step, StepVersion, substitute};
@@ -18,12 +18,17 @@ use crate::results::{At, Class, Op, Outcome, Role, Verdict};
 
 /// How long nothing must come where nothing is due.
 const SILENCE: Duration = Duration::from_millis(300);
+/// How long the socket is looked at, when a case is through, for what nobody asked.
+const LAST_LOOK: Duration = Duration::from_millis(3);
 /// How long a change may take to be seen, and a scratch topic to be there.
 const VISIBLE: Duration = Duration::from_secs(5);
 const CREATE_TOPICS: &str = "CreateTopics";
 const DELETE_TOPICS: &str = "DeleteTopics";
 const DESCRIBE_CONFIGS: &str = "DescribeConfigs";
 const TOPIC_ALREADY_EXISTS: i64 = 36;
+/// Resource types.
+const TOPIC: i64 = 2;
+const BROKER: i64 = 4;
 
 /// What the variables of one case at one version stand for.
 struct Names {
@@ -81,7 +86,7 @@ impl CaseRun<'_, '_> {
         let has = advertised.contains(self.version);
         if case.unadvertised && has {
             let why = format!("the case is about versions that are not advertised, and {} {advertised} is", case.api);
-            return Some((Verdict::NotRun, why));
+            return Some((Verdict::Unsupported, why));
         }
         if !case.unadvertised && !has {
             let why = match advertised.is_none() {
@@ -156,9 +161,15 @@ impl CaseRun<'_, '_> {
             match self.group(&mut connection, index, group) {
                 Ok(more) => notes.extend(more),
                 Err(GroupError::Ours(what)) => return self.outcome(Verdict::HarnessError, Some(what)),
+                Err(GroupError::Deviation(deviation)) if deviation.moot => {
+                    return self.outcome(Verdict::Unsupported, Some(deviation.detail));
+                }
                 Err(GroupError::Deviation(deviation)) => return self.deviation(*deviation),
             }
             index += group.len();
+        }
+        if let Some(deviation) = self.left_unread(&mut connection) {
+            return self.deviation(deviation);
         }
         match notes.is_empty() {
             true => self.outcome(Verdict::Pass, None),
@@ -167,7 +178,8 @@ impl CaseRun<'_, '_> {
     }
 
     fn deviation(&self, deviation: Deviation) -> Outcome {
-        let fails = self.case.level <= self.broker.settings.level;
+        // A secret that is shown harms whatever the case is about.
+        let fails = deviation.leak || self.case.level <= self.broker.settings.level;
         let mut outcome = self.outcome(if fails { Verdict::Fail } else { Verdict::Differs }, Some(deviation.detail));
         outcome.class = Some(deviation.class);
         outcome.severity = Some(deviation.class.severity());
@@ -176,6 +188,28 @@ impl CaseRun<'_, '_> {
         outcome.want = Some(deviation.want);
         outcome.got = Some(deviation.got);
         outcome
+    }
+
+    /// What came behind the last answer: each request has one answer.
+    fn left_unread(&self, connection: &mut Connection) -> Option<Deviation> {
+        let last = self.case.steps.last()?;
+        if last.expect == Some(Expect::Closed) {
+            return None;
+        }
+        match connection.receive(LAST_LOOK) {
+            Received::Closed | Received::Silent => None,
+            Received::Frame(_) | Received::Broken(_) => Some(Deviation {
+                class: Class::WrongAnswer,
+                path: None,
+                detail: "behind the last answer comes something that nobody asked for".to_owned(),
+                sent: self.everything_sent(),
+                want: "silent".into(),
+                got: "an answer".into(),
+                again: false,
+                moot: false,
+                leak: false,
+            }),
+        }
     }
 
     /// Sends the requests of a group together and judges the answers in order; gives notes on variants.
@@ -188,6 +222,7 @@ impl CaseRun<'_, '_> {
         let deadline =
             Instant::now() + Duration::from_millis(group.iter().map(|step| step.within_ms).max().unwrap_or(0));
         let mut pause = Duration::from_millis(2);
+        sleep(Duration::from_millis(group.iter().map(|step| step.after_ms).sum()));
         loop {
             connection.send(&bytes);
             let mut notes = Vec::new();
@@ -203,7 +238,7 @@ impl CaseRun<'_, '_> {
             }
             match deviation {
                 None => return Ok(notes),
-                Some(found) if !found.answered || Instant::now() + pause >= deadline => {
+                Some(found) if !found.again || Instant::now() + pause >= deadline => {
                     return Err(GroupError::Deviation(found));
                 }
                 Some(_) => sleep(pause),
@@ -247,7 +282,7 @@ impl CaseRun<'_, '_> {
                 return Ok(Some(variant.note.clone()));
             }
         }
-        Err(Box::new(self.explain(index, request, expect, &received, mismatch)))
+        Err(Box::new(self.explain(index, step, request, expect, &received, mismatch)))
     }
 
     fn compare(
@@ -257,7 +292,13 @@ impl CaseRun<'_, '_> {
         received: &Received,
         answer: Option<&Result<Answer, String>>,
     ) -> Result<(), Mismatch> {
-        let plain = |class: Class, what: String| Err(Mismatch { class, what, values: Vec::new() });
+        let plain = |class: Class, what: String| Err(Mismatch::plain(class, what));
+        if let Received::Frame(frame) = received
+            && shows_secret(frame, &known_secrets(&self.case.steps))
+        {
+            let what = "the answer shows a secret in clear".to_owned();
+            return Err(Mismatch { leak: true, ..Mismatch::plain(Class::WrongValue, what) });
+        }
         let answer = match (expect, received, answer) {
             (Expect::Closed, Received::Closed, _) | (Expect::Silent, Received::Silent, _) => return Ok(()),
             (Expect::Closed, Received::Silent, _) => return plain(Class::NoAnswer, "the connection stays open".into()),
@@ -279,9 +320,13 @@ impl CaseRun<'_, '_> {
             return plain(Class::WrongBytes, format!("{left} bytes are left over behind the answer"));
         }
         match expect {
-            Expect::Error(code) => has_error(answer, *code),
-            Expect::Values(values) => self.compare_values(values, request, answer),
+            Expect::Error(code) => has_error(answer, *code)?,
+            Expect::Values(values) => self.compare_values(values, request, answer)?,
             Expect::Closed | Expect::Silent => unreachable!("handled above"),
+        }
+        match &request.body {
+            Some(asked) => has_results_of(asked, answer),
+            None => Ok(()),
         }
     }
 
@@ -306,13 +351,20 @@ impl CaseRun<'_, '_> {
         }
         match wrong.first() {
             None => Ok(()),
-            Some(first) => Err(Mismatch { class: first.class(), what: first.describe(), values: wrong }),
+            Some(first) => Err(Mismatch {
+                class: first.class(),
+                what: first.describe(),
+                values: wrong,
+                well_formed: true,
+                leak: false,
+            }),
         }
     }
 
     fn explain(
         &self,
         index: usize,
+        step: &Step,
         request: &Request,
         expect: &Expect,
         received: &Received,
@@ -320,7 +372,8 @@ impl CaseRun<'_, '_> {
     ) -> Deviation {
         let masked = match received {
             Received::Frame(frame) => {
-                Some(mask(self.broker.protocol, self.broker.target.address.port(), request, frame))
+                let secrets = known_secrets(&self.case.steps);
+                Some(mask(self.broker.protocol, self.broker.target.address.port(), &secrets, request, frame))
             }
             _ => None,
         };
@@ -340,14 +393,18 @@ impl CaseRun<'_, '_> {
             1 => String::new(),
             _ => format!("step {} ({} version {}): ", index + 1, request.api, request.version),
         };
+        let moot = step.needs && mismatch.well_formed;
+        let why = if moot { ", and the case needs it" } else { "" };
         Deviation {
             class: mismatch.class,
             path: mismatch.values.first().map(|wrong| wrong.path.to_string()),
-            detail: format!("{place}{}", mismatch.what),
+            detail: format!("{place}{}{why}", mismatch.what),
             sent: evidence(&request.frame),
             want: if want.is_empty() { expect.to_json() } else { Json::Object(want) },
             got,
-            answered: masked.is_some(),
+            again: mismatch.well_formed,
+            moot,
+            leak: mismatch.leak,
         }
     }
 
@@ -490,8 +547,12 @@ struct Deviation {
     sent: String,
     want: Json,
     got: Json,
-    /// Whether an answer came, so that asking again makes sense.
-    answered: bool,
+    /// Whether asking again makes sense: an answer came that was in order, and its values may change.
+    again: bool,
+    /// Whether the case stands on what is not so here: it is unsupported then.
+    moot: bool,
+    /// Whether a secret was shown, which is at level `must` whatever the case is about.
+    leak: bool,
 }
 
 /// How an answer is not as expected.
@@ -499,6 +560,15 @@ pub(super) struct Mismatch {
     class: Class,
     what: String,
     values: Vec<WrongValue>,
+    /// Whether the answer is in order but for its values.
+    well_formed: bool,
+    leak: bool,
+}
+
+impl Mismatch {
+    fn plain(class: Class, what: String) -> Mismatch {
+        Mismatch { class, what, values: Vec::new(), well_formed: false, leak: false }
+    }
 }
 
 struct WrongValue {
@@ -545,5 +615,33 @@ pub(super) fn has_error(answer: &Answer, code: i16) -> Result<(), Mismatch> {
     let matcher = Matcher::Is(code.into());
     let found = matcher.check(&path, &answer.body).err().unwrap_or(Found::Nothing);
     let wrong = WrongValue { path, matcher, found };
-    Err(Mismatch { class: wrong.class(), what: wrong.describe(), values: vec![wrong] })
+    Err(Mismatch { class: wrong.class(), what: wrong.describe(), values: vec![wrong], well_formed: true, leak: false })
+}
+
+/// Each resource asked has one result, and nothing else has: by type and name, in any order. A type that the broker does
+/// not know may come back as 0, UNKNOWN; every broker knows topics and brokers.
+pub(super) fn has_results_of(asked: &Json, answer: &Answer) -> Result<(), Mismatch> {
+    let results = ["Results", "Responses"].into_iter().find_map(|name| answer.body.get(name)?.as_array());
+    let (Some(asked), Some(results)) = (asked.get("Resources").and_then(Json::as_array), results) else {
+        return Ok(());
+    };
+    let mut unanswered: Vec<&Json> = asked.iter().collect();
+    let mut answers = |result: &Json, unknown: bool| {
+        let fits = |resource: &&Json| {
+            let asked_type = &resource["ResourceType"];
+            let same_type = match unknown {
+                true => result["ResourceType"] == 0 && asked_type != TOPIC && asked_type != BROKER,
+                false => result["ResourceType"] == *asked_type,
+            };
+            same_type && result["ResourceName"] == resource["ResourceName"]
+        };
+        unanswered.iter().position(fits).map(|index| unanswered.swap_remove(index)).is_some()
+    };
+    let inexact: Vec<&Json> = results.iter().filter(|result| !answers(result, false)).collect();
+    let unasked = inexact.into_iter().filter(|result| !answers(result, true)).count();
+    if unasked == 0 && unanswered.is_empty() {
+        return Ok(());
+    }
+    let what = format!("the results are not those of the resources asked: {} for {}", results.len(), asked.len());
+    Err(Mismatch::plain(Class::WrongAnswer, what))
 }

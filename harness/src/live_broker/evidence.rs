@@ -4,6 +4,7 @@ use codec::{Frame, Protocol, decode_frame, hex};
 use serde_json::Value as Json;
 
 use super::message::{Request, response_layout};
+use crate::exchange::{Send, Step};
 
 /// The most bytes of an answer that an outcome shows.
 const EVIDENCE: usize = 4096;
@@ -16,11 +17,47 @@ pub struct Masked {
     pub body: Option<Json>,
 }
 
+/// The `ConfigType` of passwords (KIP-569).
+const PASSWORD: i64 = 9;
 /// Fields that differ by machine or moment.
 const MACHINE_FIELDS: &[&str] = &["Host", "Port", "ClusterId", "TopicId", "FinalizedFeaturesEpoch", "ThrottleTimeMs"];
 
+/// The passwords that this suite's own broker is started with.
+const SERVER_PROPERTIES: &str = include_str!("../../../adapters/apache-kafka/server.properties");
+
+/// The values that no answer may hold: the passwords of our own broker, and those that a case sets.
+pub fn known_secrets(steps: &[Step]) -> Vec<String> {
+    let lines = SERVER_PROPERTIES.lines().filter_map(|line| line.split_once('='));
+    let mut secrets: Vec<String> =
+        lines.filter(|(name, _)| is_password(name)).map(|(_, value)| value.to_owned()).collect();
+    for step in steps {
+        let Send::Value(body) = &step.send else { continue };
+        for resource in body["Resources"].as_array().into_iter().flatten() {
+            for config in resource["Configs"].as_array().into_iter().flatten() {
+                if let (Some(name), Some(value)) = (config["Name"].as_str(), config["Value"].as_str())
+                    && is_password(name)
+                    && !value.is_empty()
+                {
+                    secrets.push(value.to_owned());
+                }
+            }
+        }
+    }
+    secrets
+}
+
+/// Whether a config holds a password by its name, as all do that Kafka defines with that type and a value of one line.
+fn is_password(config: &str) -> bool {
+    config.ends_with(".password")
+}
+
+/// Whether bytes hold one of these secrets in clear, wherever it stands.
+pub fn shows_secret(bytes: &[u8], secrets: &[String]) -> bool {
+    secrets.iter().any(|secret| bytes.windows(secret.len()).any(|window| window == secret.as_bytes()))
+}
+
 /// Blanks, in the bytes of an answer: values of sensitive configs, and whatever names a machine, a port or a moment.
-pub fn mask(protocol: &Protocol, port: u16, request: &Request, bytes: &[u8]) -> Masked {
+pub fn mask(protocol: &Protocol, port: u16, secrets: &[String], request: &Request, bytes: &[u8]) -> Masked {
     let Ok(layout) = response_layout(protocol, request, bytes) else {
         return Masked { frame: Vec::new(), body: None };
     };
@@ -38,7 +75,8 @@ pub fn mask(protocol: &Protocol, port: u16, request: &Request, bytes: &[u8]) -> 
             || secret.iter().any(|entry| path.strip_prefix(entry).is_some_and(|rest| rest.ends_with(".Value")));
         // Paths of a machine, addresses, or the port of this run.
         let of_machine = |text: &str| text.contains('/') || text.contains(&port);
-        let hidden = by_name || node.text().is_some_and(|text| of_machine(text) || is_secret());
+        let known = |text: &str| shows_secret(text.as_bytes(), secrets);
+        let hidden = by_name || node.text().is_some_and(|text| of_machine(text) || known(text) || is_secret());
         if hidden && !node.is_null() && node.children().next().is_none() {
             let (start, end) = (node.node().start as usize + node.prefix_size(), node.node().end as usize);
             let blank = if node.text().is_some() { b'*' } else { 0 };
@@ -49,15 +87,13 @@ pub fn mask(protocol: &Protocol, port: u16, request: &Request, bytes: &[u8]) -> 
     Masked { frame: masked, body }
 }
 
-/// Paths of the config entries that are flagged as sensitive.
+/// Paths of the config entries that are flagged as sensitive, or are passwords by their type.
 fn secret_entries(frame: &Frame) -> Vec<String> {
     let mut entries = Vec::new();
     frame.body().walk(&mut |path, _, node| {
-        if let Some(entry) = path.strip_suffix(".IsSensitive")
-            && node.integer() != Some(0)
-        {
-            entries.push(entry.to_owned());
-        }
+        let flagged = path.strip_suffix(".IsSensitive").filter(|_| node.integer() != Some(0));
+        let typed = path.strip_suffix(".ConfigType").filter(|_| node.integer() == Some(PASSWORD));
+        entries.extend(flagged.or(typed).map(str::to_owned));
     });
     entries
 }

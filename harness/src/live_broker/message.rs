@@ -32,6 +32,8 @@ pub struct Request {
     pub frame: Vec<u8>,
     /// What its answer is.
     pub response: Arc<MessageSpec>,
+    /// The body it was encoded from, where the request is well formed: what the answer is about.
+    pub body: Option<Json>,
 }
 
 impl Request {
@@ -57,9 +59,16 @@ impl Request {
         body: Body,
     ) -> Result<Request, String> {
         let frame = frame(protocol, api, version, correlation, &step.header, step.header_version, &body)?;
+        let well_formed = step.header_version.is_none() && step.cut == 0;
         let chosen = step.header.get("CorrelationId").and_then(Json::as_i64);
         let correlation = chosen.and_then(|id| i32::try_from(id).ok()).unwrap_or(correlation);
-        Request::raw(protocol, api, version, correlation, frame)
+        let mut request = Request::raw(protocol, api, version, correlation, frame)?;
+        if let Body::Value(json) = body
+            && well_formed
+        {
+            request.body = Some(json.clone());
+        }
+        Ok(request)
     }
 
     /// A frame as it is. Its correlation id is the one it holds, where it is long enough to hold one.
@@ -78,6 +87,7 @@ impl Request {
             correlation_id: held.unwrap_or(correlation),
             frame,
             response: response.clone(),
+            body: None,
         })
     }
 

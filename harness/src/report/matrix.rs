@@ -177,7 +177,7 @@ impl Counts {
 
     /// How many outcomes a pass was possible in: all but the unsupported ones.
     pub fn claimed(&self) -> usize {
-        self.0.values().sum::<usize>() - self.get(Verdict::Unsupported)
+        self.0.values().sum::<usize>() - self.get(Verdict::Unsupported) - self.get(Verdict::NotRun)
     }
 
     /// The verdicts that occur, worst first, with how often.

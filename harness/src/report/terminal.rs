@@ -29,6 +29,25 @@ pub fn summary_at(results: &Results, width: u16) -> String {
     if results.run.partial {
         text += "The run was interrupted: what is missing was not judged.\n";
     }
+    const NAMED: usize = 5;
+    let bad: Vec<&Outcome> = results
+        .outcomes
+        .iter()
+        .filter(|outcome| matches!(outcome.verdict, Verdict::Fail | Verdict::UnexpectedPass))
+        .collect();
+    for outcome in bad.iter().take(NAMED) {
+        let detail = plain(outcome.detail.as_deref().unwrap_or_default());
+        text += &format!(
+            "{}: {} {}: {detail}\n  {}\n",
+            word(outcome.verdict),
+            plain(&outcome.peer),
+            outcome.case,
+            words::replay(outcome)
+        );
+    }
+    if bad.len() > NAMED {
+        text += &format!("and {} more: see the report\n", bad.len() - NAMED);
+    }
     let counts = matrix.counts();
     let shown = words::WORST_FIRST
         .iter()

@@ -1,5 +1,7 @@
 //! The words, signs and sentences by which reports show verdicts, classes and roles: each in one place.
 
+use std::sync::LazyLock;
+
 use serde::Serialize;
 
 use crate::results::{Class, Outcome, Role, Verdict};
@@ -124,7 +126,19 @@ pub fn visible(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
+/// Names of the peers that `replay` knows; others are started by their own command.
+static OURS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let manifests = crate::adapter::manifests().into_iter().map(|peer| peer.name);
+    manifests.chain([crate::matrix::REFERENCE.to_owned()]).collect()
+});
+
 /// The command that repeats one case against one peer.
 pub fn replay(outcome: &Outcome) -> String {
-    format!("kafka-conform replay {} --peer {}", outcome.case, outcome.peer)
+    let name = outcome.peer.split('@').next().unwrap_or_default();
+    let ours = OURS.iter().any(|ours| ours == name);
+    match outcome.role {
+        _ if ours => format!("kafka-conform replay {} --peer {}", outcome.case, outcome.peer),
+        Role::Broker => format!("kafka-conform certify broker HOST:PORT --case {}", outcome.case),
+        role => format!("kafka-conform certify {} --case {} -- COMMAND", word(role), outcome.case),
+    }
 }

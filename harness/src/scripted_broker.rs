@@ -27,12 +27,13 @@ const NODE: i32 = 1;
 /// Cluster id of the broker.
 const CLUSTER: &str = "kafka-conform";
 
-/// The largest request taken, in bytes: config requests of clients under test take a few hundred.
-const FRAME_LIMIT: usize = 1 << 20;
+/// The largest request taken, in bytes: config requests of clients under test take a few hundred. What is recorded is
+/// taken apart and judged, which takes some hundred times its bytes in memory.
+const FRAME_LIMIT: usize = 128 << 10;
 /// Requests recorded at most; a client that sends more is cut off.
 const REQUEST_LIMIT: usize = 1_000;
 /// Bytes recorded at most, requests and answers together.
-const RECORD_LIMIT: usize = 16 << 20;
+const RECORD_LIMIT: usize = 1 << 20;
 /// Connections served at one time.
 const CONNECTION_LIMIT: usize = 64;
 /// Time a client may leave a request unfinished, or an answer unread.

@@ -14,7 +14,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -91,6 +91,33 @@ pub struct Requirement {
     pub hint: String,
 }
 
+impl Requirement {
+    /// Whether the tool is there, and, where it is Java, new enough. It is asked once in the life of this process.
+    pub fn is_met(&self) -> bool {
+        static ASKED: Mutex<BTreeMap<(String, Vec<String>), bool>> = Mutex::new(BTreeMap::new());
+        let mut asked = ASKED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        *asked.entry((self.tool.clone(), self.args.clone())).or_insert_with(|| {
+            let Ok(output) = Command::new(&self.tool).args(&self.args).stdin(Stdio::null()).output() else {
+                return false;
+            };
+            // `java -version` writes to stderr.
+            let text = String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
+            let enough = self.tool != "java" || java_major(&text).is_some_and(|major| major >= 17);
+            output.status.success() && enough
+        })
+    }
+}
+
+/// The major version in the first line of `java -version`: 17 for `openjdk version "17.0.15"`, 8 for `"1.8.0_402"`.
+fn java_major(text: &str) -> Option<u32> {
+    let version = text.split('"').nth(1)?;
+    let mut numbers = version.split(['.', '-', '_', '+']).map(|number| number.parse().ok());
+    match numbers.next()?? {
+        1 => numbers.next()?,
+        major => Some(major),
+    }
+}
+
 /// A known deviation: one entry is one fault.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -144,10 +171,13 @@ impl Manifest {
 }
 
 /// The manifests compiled in, by name.
-pub fn manifests() -> Vec<Manifest> {
-    let parse =
-        |text: &&str| toml::from_str(text).unwrap_or_else(|error| unreachable!("manifests are tested: {error}"));
-    MANIFESTS.iter().map(parse).collect()
+pub fn manifests() -> &'static [Manifest] {
+    static PARSED: LazyLock<Vec<Manifest>> = LazyLock::new(|| {
+        let parse =
+            |text: &&str| toml::from_str(text).unwrap_or_else(|error| unreachable!("manifests are tested: {error}"));
+        MANIFESTS.iter().map(parse).collect()
+    });
+    &PARSED
 }
 
 /// One row of the matrix: a peer at one of its versions.
@@ -167,12 +197,8 @@ impl PeerVersion {
 
     /// The first tool that is missing: which, and what to do.
     pub fn missing_tool(&self) -> Option<String> {
-        self.manifest.requires.iter().find_map(|required| {
-            let mut command = Command::new(&required.tool);
-            command.args(&required.args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-            let there = command.status().is_ok_and(|status| status.success());
-            (!there).then(|| format!("{} is not there: {}", required.tool, required.hint))
-        })
+        let missing = self.manifest.requires.iter().find(|required| !required.is_met())?;
+        Some(format!("{} is not there: {}", missing.tool, missing.hint))
     }
 
     /// Folder of its build in a checkout.
@@ -219,11 +245,11 @@ impl PeerVersion {
     pub fn build_if_changed(&self, checkout: &Path) -> anyhow::Result<()> {
         let stamp = self.build_folder(checkout).join(format!("{}.stamp", self.name()));
         // Peers that share a build folder share source too.
-        let shares = |other: &Manifest| {
+        let shares = |other: &&Manifest| {
             other.name == self.manifest.name
                 || other.build_folder.is_some() && other.build_folder == self.manifest.build_folder
         };
-        let names = manifests().into_iter().filter(shares).map(|other| checkout.join("adapters").join(other.name));
+        let names = manifests().iter().filter(shares).map(|other| checkout.join("adapters").join(&other.name));
         let source = source_hash(names.collect())?;
         if std::fs::read_to_string(&stamp).is_ok_and(|built| built == source) {
             return Ok(());
@@ -386,7 +412,6 @@ pub struct Adapter {
     running: Option<Running>,
     handshake: Handshake,
     next_id: u64,
-    why_gone: String,
 }
 
 struct Running {
@@ -406,14 +431,7 @@ impl Adapter {
     /// Starts a peer and shakes hands.
     pub fn start(launch: Launch) -> anyhow::Result<Adapter> {
         let (running, handshake) = Running::start(&launch)?;
-        Ok(Adapter {
-            launch,
-            restarts_left: Adapter::RESTARTS,
-            running: Some(running),
-            handshake,
-            next_id: 1,
-            why_gone: String::new(),
-        })
+        Ok(Adapter { launch, restarts_left: Adapter::RESTARTS, running: Some(running), handshake, next_id: 1 })
     }
 
     /// What it said of itself.
@@ -430,10 +448,7 @@ impl Adapter {
             self.restarts_left -= 1;
             match Running::start(&self.launch) {
                 Ok((running, _)) => self.running = Some(running),
-                Err(error) => {
-                    self.why_gone = format!("{error:#}");
-                    return Answer::Gone(self.why_gone.clone());
-                }
+                Err(error) => return Answer::Gone(format!("{error:#}")),
             }
         }
         let id = self.next_id;
@@ -593,6 +608,14 @@ pub fn cut(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn java_major_reads_old_and_new_numbering() {
+        assert_eq!(java_major("openjdk version \"17.0.15\" 2025-04-15"), Some(17));
+        assert_eq!(java_major("java version \"1.8.0_402\""), Some(8));
+        assert_eq!(java_major("openjdk version \"21-ea\" 2023-09-19"), Some(21));
+        assert_eq!(java_major("not java"), None);
+    }
 
     #[test]
     fn manifests_parse_and_name_each_peer_once() {

@@ -6,7 +6,7 @@ mod judge;
 mod lint;
 mod run;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use codec::{ApiVersion, MessageKind, Protocol, VersionRange};
 use serde::Deserialize;
@@ -14,6 +14,7 @@ use serde_json::{Map, Value as Json};
 
 pub use run::{Client, Drive, run};
 
+use crate::exchange::case_file::{self, Wrong, at};
 use crate::exchange::{LintError, kebab};
 use crate::expect::{Matcher, Path};
 use crate::results::{CaseInfo, Level};
@@ -126,6 +127,12 @@ pub enum Due {
     Failed,
 }
 
+impl case_file::Identified for ClientCase {
+    fn identity(&self) -> (&str, &str, &str) {
+        (&self.file, &self.api, &self.slug)
+    }
+}
+
 impl ClientCase {
     /// The id at one version: `client/describe-configs/v1/resource-error`.
     pub fn id(&self, version: ApiVersion) -> String {
@@ -163,15 +170,6 @@ impl ClientCase {
             replies: self.replies.clone(),
         }
     }
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawFile {
-    #[serde(rename = "$schema")]
-    _schema: Option<String>,
-    api: String,
-    cases: Vec<Json>,
 }
 
 #[derive(Deserialize)]
@@ -236,48 +234,7 @@ enum RawOutcome {
 
 /// Loads and lints case files, each a name and its text. Every error found is given.
 pub fn load(files: &[(&str, &str)], protocol: &Protocol) -> Result<Vec<ClientCase>, Vec<LintError>> {
-    let (mut cases, mut errors) = (Vec::new(), Vec::new());
-    for (file, text) in files {
-        load_file(file, text, protocol, &mut cases, &mut errors);
-    }
-    let mut seen = BTreeSet::new();
-    for case in &cases {
-        if !seen.insert((case.api.clone(), case.slug.clone())) {
-            let what = format!("there is another case of {} with this id", case.api);
-            errors.push(LintError { file: case.file.clone(), case: case.slug.clone(), place: "id".into(), what });
-        }
-    }
-    if errors.is_empty() { Ok(cases) } else { Err(errors) }
-}
-
-fn load_file(file: &str, text: &str, protocol: &Protocol, cases: &mut Vec<ClientCase>, errors: &mut Vec<LintError>) {
-    let file_error =
-        |place: &str, what: String| LintError { file: file.to_owned(), case: String::new(), place: place.into(), what };
-    let raw: RawFile = match serde_json::from_str(text) {
-        Ok(raw) => raw,
-        Err(error) => return errors.push(file_error("", error.to_string())),
-    };
-    let Some(request) = protocol.api(&raw.api, MessageKind::Request) else {
-        return errors.push(file_error("api", format!("there is no definition of {:?}", raw.api)));
-    };
-    for (number, json) in raw.cases.iter().enumerate() {
-        let id = json.get("id").and_then(Json::as_str).map_or_else(|| format!("cases[{number}]"), str::to_owned);
-        let error = |(place, what)| LintError { file: file.to_owned(), case: id.clone(), place, what };
-        match read_case(file, &raw.api, json) {
-            Ok(case) => {
-                errors.extend(lint::check(protocol, request, &case).into_iter().map(error));
-                cases.push(case);
-            }
-            Err(wrong) => errors.push(error(wrong)),
-        }
-    }
-}
-
-/// A place in a case, and what is wrong there.
-type Wrong = (String, String);
-
-fn at<T>(place: impl Into<String>, result: Result<T, impl ToString>) -> Result<T, Wrong> {
-    result.map_err(|what| (place.into(), what.to_string()))
+    case_file::load(files, protocol, &read_case, &|request, case| lint::check(protocol, request, case))
 }
 
 fn read_case(file: &str, api: &str, json: &Json) -> Result<ClientCase, Wrong> {

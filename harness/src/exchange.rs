@@ -1,15 +1,17 @@
 //! Exchange cases: scripted conversations with a broker, as data in `vectors/broker/*.json`. Here they are loaded and
 //! linted; `live_broker` runs them.
 
+pub(crate) mod case_file;
 mod lint;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use codec::{ApiVersion, MessageKind, Protocol, VersionRange, parse_hex};
+use codec::{ApiVersion, Protocol, VersionRange, parse_hex};
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
+use self::case_file::{Wrong, at};
 use crate::expect::Expect;
 use crate::results::Level;
 
@@ -68,6 +70,12 @@ impl Case {
     pub fn needs(&self) -> BTreeSet<Consent> {
         let topic = self.topic.is_some().then_some(Consent::Writes);
         topic.into_iter().chain([self.consent]).collect()
+    }
+}
+
+impl case_file::Identified for Case {
+    fn identity(&self) -> (&str, &str, &str) {
+        (&self.file, &self.api, &self.slug)
     }
 }
 
@@ -202,15 +210,6 @@ impl std::error::Error for LintError {}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RawFile {
-    #[serde(rename = "$schema")]
-    _schema: Option<String>,
-    api: String,
-    cases: Vec<Json>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct RawCase {
     id: String,
     versions: String,
@@ -276,50 +275,7 @@ struct RawVariant {
 
 /// Loads and lints case files, each a name and its text. Every error found is given.
 pub fn load(files: &[(&str, &str)], protocol: &Protocol) -> Result<Vec<Case>, Vec<LintError>> {
-    let (mut cases, mut errors) = (Vec::new(), Vec::new());
-    for (file, text) in files {
-        load_file(file, text, protocol, &mut cases, &mut errors);
-    }
-    let mut seen = BTreeSet::new();
-    for case in &cases {
-        if !seen.insert((case.api.clone(), case.slug.clone())) {
-            let what = format!("there is another case of {} with this id", case.api);
-            errors.push(LintError { file: case.file.clone(), case: case.slug.clone(), place: "id".into(), what });
-        }
-    }
-    if errors.is_empty() { Ok(cases) } else { Err(errors) }
-}
-
-fn load_file(file: &str, text: &str, protocol: &Protocol, cases: &mut Vec<Case>, errors: &mut Vec<LintError>) {
-    let file_error =
-        |place: &str, what: String| LintError { file: file.to_owned(), case: String::new(), place: place.into(), what };
-    let raw: RawFile = match serde_json::from_str(text) {
-        Ok(raw) => raw,
-        Err(error) => return errors.push(file_error("", error.to_string())),
-    };
-    let (Some(request), Some(_)) =
-        (protocol.api(&raw.api, MessageKind::Request), protocol.api(&raw.api, MessageKind::Response))
-    else {
-        return errors.push(file_error("api", format!("there is no definition of {:?}", raw.api)));
-    };
-    for (number, json) in raw.cases.iter().enumerate() {
-        let id = json.get("id").and_then(Json::as_str).map_or_else(|| format!("cases[{number}]"), str::to_owned);
-        let error = |(place, what)| LintError { file: file.to_owned(), case: id.clone(), place, what };
-        match read_case(file, &raw.api, json) {
-            Ok(case) => {
-                errors.extend(lint::lint(protocol, &case, request).into_iter().map(error));
-                cases.push(case);
-            }
-            Err(wrong) => errors.push(error(wrong)),
-        }
-    }
-}
-
-/// A place in a case, and what is wrong there.
-type Wrong = (String, String);
-
-fn at<T>(place: impl Into<String>, result: Result<T, impl ToString>) -> Result<T, Wrong> {
-    result.map_err(|what| (place.into(), what.to_string()))
+    case_file::load(files, protocol, &read_case, &|request, case| lint::lint(protocol, case, request))
 }
 
 fn read_case(file: &str, api: &str, json: &Json) -> Result<Case, Wrong> {

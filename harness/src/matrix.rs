@@ -39,6 +39,19 @@ pub struct Plan {
     pub publish: bool,
 }
 
+impl Plan {
+    /// The first row of a run that goes so over these cases.
+    pub fn row(&self, cases: &Cases, partial: bool) -> Run {
+        Run {
+            suite: env!("CARGO_PKG_VERSION").to_owned(),
+            cases_sha256: cases.sha256.clone(),
+            seed: self.seed,
+            level: self.level,
+            partial,
+        }
+    }
+}
+
 /// A peer in one role.
 #[derive(Clone, Debug)]
 pub enum Candidate {
@@ -86,7 +99,7 @@ impl Candidate {
 pub fn candidates() -> Vec<Candidate> {
     let mut all = vec![Candidate::Reference];
     for manifest in adapter::manifests() {
-        let manifest: Arc<Manifest> = Arc::new(manifest);
+        let manifest: Arc<Manifest> = Arc::new(manifest.clone());
         for version in &manifest.versions {
             for &role in &manifest.role {
                 let peer = PeerVersion { manifest: manifest.clone(), version: version.clone() };
@@ -238,7 +251,7 @@ impl Bench<'_> {
         for manifest in adapter::manifests() {
             mark_known(&mut results, &manifest.name, &manifest.known, whole);
             if publish {
-                withhold(&mut results, &manifest);
+                withhold(&mut results, manifest);
             }
         }
         Ok(results)
@@ -251,17 +264,8 @@ impl Bench<'_> {
         if let Some(error) = gathered.trouble {
             return Err(error).context("writing results.jsonl: is the disk full?");
         }
-        let mut results = Results {
-            run: Run {
-                suite: env!("CARGO_PKG_VERSION").to_owned(),
-                cases_sha256: cases.sha256.clone(),
-                seed: plan.seed,
-                level: plan.level,
-                partial: interrupted(),
-            },
-            peers: gathered.peers,
-            outcomes: gathered.outcomes,
-        };
+        let mut results =
+            Results { run: plan.row(cases, interrupted()), peers: gathered.peers, outcomes: gathered.outcomes };
         results.sort();
         Ok(results)
     }

@@ -27,7 +27,7 @@ pub fn run(args: Args) -> Outcome {
     let checkout = checkout().context("proofs are run in a checkout of this repository")?;
     let (mut entries, mut reproduced, mut not_run) = (0, 0, 0);
     for manifest in manifests() {
-        let manifest = Arc::new(manifest);
+        let manifest = Arc::new(manifest.clone());
         for entry in &manifest.known {
             entries += 1;
             let peer = PeerVersion { manifest: manifest.clone(), version: entry.version.clone() };

@@ -3,7 +3,7 @@
 use super::{Exit, Failure, Outcome};
 use crate::cases::Cases;
 use crate::matrix::{Bench, Candidate, Globs, Plan, Recorder, candidates, check_folder, is_glob, open_results};
-use crate::results::{Level, Results, Role, Run, Status, Verdict};
+use crate::results::{Level, Results, Role, Status, Verdict};
 use crate::{definitions, process, report};
 use indicatif::{MultiProgress, ProgressDrawTarget};
 use std::collections::BTreeSet;
@@ -160,13 +160,7 @@ pub fn judged(
     run: impl FnOnce(Bench<'_>) -> anyhow::Result<Results>,
 ) -> Result<Results, Failure> {
     process::catch_interrupts();
-    let first = Run {
-        suite: env!("CARGO_PKG_VERSION").to_owned(),
-        cases_sha256: cases.sha256.clone(),
-        seed: plan.seed,
-        level: plan.level,
-        partial: true,
-    };
+    let first = plan.row(cases, true);
     check_folder(&select.out)?;
     let out = select.out.clone();
     let progress = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());

@@ -128,7 +128,7 @@ pub fn visible(text: &str) -> String {
 
 /// Names of the peers that `replay` knows; others are started by their own command.
 static OURS: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let manifests = crate::adapter::manifests().into_iter().map(|peer| peer.name);
+    let manifests = crate::adapter::manifests().iter().map(|peer| peer.name.clone());
     manifests.chain([crate::matrix::REFERENCE.to_owned()]).collect()
 });
 

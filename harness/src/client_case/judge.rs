@@ -50,6 +50,8 @@ pub(super) struct Judge<'a> {
     pub advertised: BTreeMap<String, VersionRange>,
     /// The fields of results that the client declares to show; `None` is all.
     pub shows: Option<BTreeSet<String>>,
+    /// Whether the client was ever seen to send the operation's API.
+    pub sends: bool,
     /// What the broker recorded.
     pub exchanges: &'a [Exchange],
 }
@@ -280,8 +282,11 @@ impl<'a> Judge<'a> {
         if !due.contains(&Due::Refused) {
             return Err(deviation(Class::TooStrict, "the client gives up before it sends the request").got(got));
         }
-        if due == &[Due::Refused] && self.exchanges.is_empty() {
-            let what = "the client says no for want of a version, and never asked the broker which it has";
+        // What the broker has, a client knows only from the broker; its own operation it may turn down at once, but from
+        // one that never sends it, a refusal proves nothing.
+        let of_the_broker = !self.case.caps.is_empty() || self.case.api != self.case.operation.api;
+        if self.exchanges.is_empty() && (of_the_broker || !self.sends) {
+            let what = "the client says no and sent nothing, so that it cannot know what the broker has";
             return Err(deviation(Class::TooStrict, what).got(got));
         }
         Ok(())

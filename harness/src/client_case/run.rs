@@ -28,6 +28,8 @@ pub struct Client {
     pub name: String,
     operations: BTreeMap<String, Json>,
     versions: BTreeMap<&'static str, Vec<ApiVersion>>,
+    /// The APIs that it was seen to send.
+    sends: BTreeSet<&'static str>,
 }
 
 impl Client {
@@ -39,12 +41,21 @@ impl Client {
         operations: &BTreeMap<String, Json>,
         drive: Drive<'_>,
     ) -> std::io::Result<Client> {
-        let mut client = Client { name: name.to_owned(), operations: operations.clone(), versions: BTreeMap::new() };
+        let mut client = Client {
+            name: name.to_owned(),
+            operations: operations.clone(),
+            versions: BTreeMap::new(),
+            sends: BTreeSet::new(),
+        };
         for (operation, api) in OPERATIONS.into_iter().filter(|(operation, _)| operations.contains_key(*operation)) {
             let Some(spec) = protocol.api(api, MessageKind::Request) else { continue };
             let mut had = Vec::new();
             for version in spec.valid_versions.iter() {
-                if has_version(protocol, operation, api, version, drive)? {
+                let Met { sent, refused } = meet_version(protocol, operation, api, version, drive)?;
+                if sent {
+                    client.sends.insert(api);
+                }
+                if sent || !refused {
                     had.push(version);
                 }
             }
@@ -87,14 +98,20 @@ impl Client {
     }
 }
 
-/// Whether a client goes on when one version of an API is all that it is offered.
-fn has_version(
+/// What a client did when one version of an API was all that it was offered.
+struct Met {
+    sent: bool,
+    refused: bool,
+}
+
+/// Offers a client one version of an API and nothing else of it.
+fn meet_version(
     protocol: &'static Protocol,
     operation: &str,
     api: &'static str,
     version: ApiVersion,
     drive: Drive<'_>,
-) -> std::io::Result<bool> {
+) -> std::io::Result<Met> {
     let mut caps: BTreeMap<i16, VersionRange> = BTreeMap::new();
     for name in ["ApiVersions", "Metadata", api] {
         if let Some(spec) = protocol.api(name, MessageKind::Request)
@@ -124,7 +141,7 @@ fn has_version(
     let refused =
         matches!(&answer, Answer::Line(line) if line.get("refused").is_some() || line.get("unsupported").is_some());
     let sent = broker.exchanges().iter().any(|exchange| is_of(exchange, protocol, api));
-    Ok(sent || !refused)
+    Ok(Met { sent, refused })
 }
 
 /// Whether an exchange is of an API.
@@ -188,7 +205,8 @@ pub fn run(
 
     let advertised = case.advertised(protocol, version);
     let shows = client.shows(case.operation.name).unwrap_or_default();
-    let judged = Judge { protocol, case, advertised, shows, exchanges: &exchanges }.judge(&answer, elapsed);
+    let sends = client.sends.contains(case.operation.api);
+    let judged = Judge { protocol, case, advertised, shows, sends, exchanges: &exchanges }.judge(&answer, elapsed);
     outcome.elapsed_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
     match judged {
         Ok(()) => {}

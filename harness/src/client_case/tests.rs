@@ -662,6 +662,23 @@ fn a_client_that_never_connects_fails() {
     caught("mute", &cases);
 }
 
+/// Whatever words it has for it: what a client shows that never sends anything shows nothing of the protocol.
+#[test]
+fn a_client_that_never_sends_passes_nothing() {
+    let protocol = definitions::bundled();
+    let operations: BTreeMap<String, Json> = OPERATIONS.map(|(operation, _)| (operation.to_owned(), json!({}))).into();
+    for answer in [json!({ "error": "no" }), json!({ "refused": "no" })] {
+        let drive = &mut |_: Json, _: Duration| line(answer.clone());
+        let client = Client::meet(protocol, "mute@1", &operations, drive).unwrap();
+        for case in bundled() {
+            for version in case.versions.iter() {
+                let outcome = run(protocol, &case, version, &client, Level::Must, drive);
+                assert_ne!(outcome.verdict, Verdict::Pass, "{answer}: {outcome:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn values_beside_a_failure_fail() {
     caught("failvalues", &["describe-configs/truncated-in-configs", "describe-configs/wrong-correlation-id"]);

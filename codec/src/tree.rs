@@ -540,14 +540,34 @@ impl<'a> NodeRef<'a> {
         for child in self.children().filter(|child| child.node.kind != NodeKind::TagSection) {
             fields.push((self.view.layout.field(child.node.field).name.clone(), child.value()));
         }
-        for &number in &structure.tagged {
+        let section = self.children().find(|child| child.node.kind == NodeKind::TagSection);
+        let nodes = section.into_iter().flat_map(|section| section.children()).map(|node| (node.node.field, node));
+        let tagged = tagged_in(self.view.layout, structure, nodes);
+        for (&number, node) in structure.tagged.iter().zip(tagged) {
             let field = self.view.layout.field(number);
-            let value = self.field_node(number).map_or_else(|| field.default.clone(), |node| node.value());
+            let value = node.map_or_else(|| field.default.clone(), |node| node.value());
             fields.push((field.name.clone(), value));
         }
         let tags = self.unknown_tags().into_iter().map(|(tag, payload)| (tag, payload.to_vec())).collect();
         Value::Struct(StructValue { fields, tags })
     }
+}
+
+/// The known tagged fields of a tag section, given with their field's number, in the order of the struct's; of a tag given
+/// twice, the last. One walk for all of them, since there may be many on either side.
+pub(crate) fn tagged_in<T: Copy>(
+    layout: &Layout,
+    structure: &StructLayout,
+    section: impl Iterator<Item = (u16, T)>,
+) -> Vec<Option<T>> {
+    let mut tagged = vec![None; structure.tagged.len()];
+    for (number, node) in section.filter(|&(number, _)| number != Node::NO_FIELD) {
+        let place = layout.field(number).tag.and_then(|tag| layout.tagged_place(structure, tag));
+        if let Some(found) = place.and_then(|place| tagged.get_mut(place)) {
+            *found = Some(node);
+        }
+    }
+    tagged
 }
 
 /// A bool or integer that takes all of `bytes`.

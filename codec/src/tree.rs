@@ -4,7 +4,8 @@
 use crate::error::{Anomaly, AnomalyKind, EncodeError, EncodeErrorKind};
 use crate::layout::{Element, Field, Fixed, Layout, StructLayout, WireType};
 use crate::wire::Reader;
-use serde_json::{Map, Value as Json, json};
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
+use serde_json::{Value as Json, json};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -743,36 +744,48 @@ impl Value {
     /// The JSON form: bytes and text that is not UTF-8 as `{"hex": ..}`, a uuid as its usual text, integers past 2^53
     /// and NaN and infinities as strings, unknown tags as `"_tags": [{"tag": 9, "hex": ".."}]`.
     pub fn to_json(&self) -> Json {
-        match self {
-            Value::Null => Json::Null,
-            Value::Bool(value) => (*value).into(),
-            Value::Integer(value) if value.unsigned_abs() <= 1 << 53 => (*value).into(),
-            Value::Integer(value) => value.to_string().into(),
-            Value::Float(value) => match f64::from(*value) {
-                value if value.is_nan() => "NaN".into(),
-                f64::INFINITY => "Infinity".into(),
-                f64::NEG_INFINITY => "-Infinity".into(),
-                value => value.into(),
-            },
-            Value::String(text) => text.as_str().into(),
-            Value::Bytes(bytes) => json!({ "hex": hex(bytes) }),
-            Value::Uuid(uuid) => uuid_text(uuid).into(),
-            Value::Array(elements) => elements.iter().map(Value::to_json).collect(),
-            Value::Struct(value) => {
-                let mut object: Map<String, Json> =
-                    value.fields.iter().map(|(name, value)| (name.to_string(), value.to_json())).collect();
-                if !value.tags.is_empty() {
-                    let tags = value.tags.iter().map(|(tag, payload)| json!({ "tag": tag, "hex": hex(payload) }));
-                    object.insert("_tags".to_owned(), tags.collect());
-                }
-                Json::Object(object)
-            }
+        match serde_json::to_value(self) {
+            Ok(json) => json,
+            Err(_) => unreachable!("names are text, and numbers that JSON lacks are written as text"),
         }
     }
 
     /// Reads the JSON form of a message. A missing field gets its default; an unknown name is an error.
     pub fn from_json(layout: &Layout, json: &Json, absent: AbsentFields) -> Result<Value, EncodeError> {
         FromJson { layout, absent }.structure(json, layout.root()).map_err(Unwinding::into_error)
+    }
+}
+
+/// As [`Value::to_json`] has it, for a writer that need not hold it whole.
+impl Serialize for Value {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Value::Null => serializer.serialize_unit(),
+            Value::Bool(value) => serializer.serialize_bool(*value),
+            Value::Integer(value) if value.unsigned_abs() <= 1 << 53 => serializer.serialize_i64(*value),
+            Value::Integer(value) => serializer.collect_str(value),
+            Value::Float(value) => match f64::from(*value) {
+                value if value.is_nan() => serializer.serialize_str("NaN"),
+                f64::INFINITY => serializer.serialize_str("Infinity"),
+                f64::NEG_INFINITY => serializer.serialize_str("-Infinity"),
+                value => serializer.serialize_f64(value),
+            },
+            Value::String(text) => serializer.serialize_str(text),
+            Value::Bytes(bytes) => serializer.collect_map([("hex", hex(bytes))]),
+            Value::Uuid(uuid) => serializer.serialize_str(&uuid_text(uuid)),
+            Value::Array(elements) => serializer.collect_seq(elements),
+            Value::Struct(value) => {
+                let mut object = serializer.serialize_map(None)?;
+                for (name, value) in &value.fields {
+                    object.serialize_entry(&**name, value)?;
+                }
+                if !value.tags.is_empty() {
+                    let tags = value.tags.iter().map(|(tag, payload)| json!({ "tag": tag, "hex": hex(payload) }));
+                    object.serialize_entry("_tags", &tags.collect::<Vec<_>>())?;
+                }
+                object.end()
+            }
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use crate::process::Guarded;
 use crate::results::{Class, Role};
 use anyhow::{Context as _, bail};
 use codec::VersionRange;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -119,7 +119,7 @@ fn java_major(text: &str) -> Option<u32> {
 }
 
 /// A known deviation: one entry is one fault.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Known {
     /// Case ids or globs.
@@ -139,7 +139,7 @@ pub struct Known {
 }
 
 /// A command that shows a fault without this suite.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Proof {
     /// The command, in the peer's folder; `{dir}`, `{build}` and `{version}` are filled in.

@@ -188,6 +188,9 @@ fn with_unique_slugs(mut derived: Vec<Derived>, known: &[&Vector]) -> Vec<Derive
     derived
 }
 
+/// Unknown tagged fields by tag.
+type Tags = Vec<(u32, Vec<u8>)>;
+
 /// Makes the cases of one layout.
 struct Maker<'l> {
     layout: &'l Layout,
@@ -497,7 +500,7 @@ impl<'l> Maker<'l> {
         let tag = self.tag;
         let of = if path.is_empty() { "the message".to_owned() } else { plain(path) };
         let prefix = if path.is_empty() { "unknown".to_owned() } else { format!("{}-unknown", kebab_path(path)) };
-        let mut sets: Vec<(&str, &str, Vec<(u32, Vec<u8>)>)> = vec![
+        let mut sets: Vec<(&str, &str, Tags)> = vec![
             ("tag", "one", vec![(tag, vec![0xaa])]),
             ("tag-empty", "one without content", vec![(tag, Vec::new())]),
             ("tags", "three", vec![(tag, vec![1]), (tag + 1, Vec::new()), (200, vec![2, 3])]),
@@ -598,7 +601,7 @@ impl<'l> Maker<'l> {
             let bytes = codec::encode(self.layout, value).unwrap_or_default();
             self.stated(&bytes)
         };
-        let tagged = |tags: Vec<(u32, Vec<u8>)>| json(&with_tags(smallest, &edit.path, tags));
+        let tagged = |tags: Tags| json(&with_tags(smallest, &edit.path, tags));
         let tag = self.tag;
         match edit.rule {
             "bool-other" => (json(&with(smallest, &edit.path, Value::Bool(true))), Vec::new()),
@@ -961,7 +964,7 @@ fn with(base: &Value, path: &str, new: Value) -> Value {
     value
 }
 
-fn with_tags(base: &Value, path: &str, tags: Vec<(u32, Vec<u8>)>) -> Value {
+fn with_tags(base: &Value, path: &str, tags: Tags) -> Value {
     let mut value = base.clone();
     if let Some(Value::Struct(place)) = at(&mut value, path) {
         place.tags = tags;

@@ -5,6 +5,7 @@ use super::{Exit, Failure, Outcome};
 use crate::attest::{self, Attestation, Change};
 use crate::cases::Cases;
 use crate::exchange::kebab;
+use crate::report::words::visible;
 use crate::results::{Level, Role};
 use crate::vector::{Allowed, Expected, Vector, Vectors};
 use crate::{adapter, definitions, derive, dump, process};
@@ -291,7 +292,7 @@ fn attest(args: Attest) -> Outcome {
     lines.extend(attestation.notes());
     let counts = attestation.counts();
     lines.push(counts.to_string());
-    dump::print(&(lines.join("\n") + "\n"))?;
+    dump::print(&(visible(&lines.join("\n")) + "\n"))?;
     Ok(if counts.disagree > 0 {
         Exit::Failed
     } else if counts.not_rerun > 0 || !attestation.not_run.is_empty() {

@@ -22,7 +22,8 @@ var messages = func() map[string]func() message {
 	all := map[string]func() message{}
 	for name, key := range map[string]int16{
 		"Metadata": 3, "SaslHandshake": 17, "ApiVersions": 18, "CreateTopics": 19, "DeleteTopics": 20, "DescribeConfigs": 32,
-		"AlterConfigs": 33, "SaslAuthenticate": 36, "IncrementalAlterConfigs": 44,
+		"AlterConfigs": 33, "SaslAuthenticate": 36, "IncrementalAlterConfigs": 44, "AlterClientQuotas": 49,
+		"DescribeTopicPartitions": 75,
 	} {
 		all[name+"Request"] = func() message { return kmsg.RequestForKey(key) }
 		all[name+"Response"] = func() message { return kmsg.ResponseForKey(key) }
@@ -38,6 +39,7 @@ var names = map[string]string{
 	"CorrelationID":         "CorrelationId",
 	"ISR":                   "IsrNodes",
 	"Leader":                "LeaderId",
+	"LeaderID":              "LeaderId",
 	"NodeID":                "NodeId",
 	"Partition":             "PartitionIndex",
 	"SASLAuthBytes":         "AuthBytes",
@@ -48,44 +50,57 @@ var names = map[string]string{
 	"TopicID":               "TopicId",
 	"UnknownTags":           "_tags",
 
-	"AlterConfigsResponse.Resources":                       "Responses",
-	"CreateTopicsRequest.TimeoutMillis":                    "timeoutMs", // the definition writes these two with a small letter
-	"CreateTopicsRequest.ValidateOnly":                     "validateOnly",
-	"CreateTopicsRequestTopic.ReplicaAssignment":           "Assignments",
-	"CreateTopicsRequestTopicReplicaAssignment.Replicas":   "BrokerIds",
-	"CreateTopicsResponseTopic.ConfigErrorCode":            "TopicConfigErrorCode",
-	"CreateTopicsResponseTopicConfig.Source":               "ConfigSource",
-	"DeleteTopicsResponse.Topics":                          "Responses",
-	"DescribeConfigsRequestResource.ConfigNames":           "ConfigurationKeys",
-	"DescribeConfigsResponse.Resources":                    "Results",
-	"DescribeConfigsResponseResourceConfig.ConfigSynonyms": "Synonyms",
-	"DescribeConfigsResponseResourceConfig.Source":         "ConfigSource",
-	"IncrementalAlterConfigsRequestResourceConfig.Op":      "ConfigOperation",
-	"IncrementalAlterConfigsResponse.Resources":            "Responses",
-	"MetadataResponse.AuthorizedOperations":                "ClusterAuthorizedOperations",
-	"MetadataResponseTopic.AuthorizedOperations":           "TopicAuthorizedOperations",
-	"MetadataResponseTopicPartition.Replicas":              "ReplicaNodes",
-	"SASLHandshakeResponse.SupportedMechanisms":            "Mechanisms",
+	"AlterClientQuotasRequestEntryEntity.Name":                   "EntityName",
+	"AlterClientQuotasRequestEntryEntity.Type":                   "EntityType",
+	"AlterClientQuotasResponseEntryEntity.Name":                  "EntityName",
+	"AlterClientQuotasResponseEntryEntity.Type":                  "EntityType",
+	"AlterConfigsResponse.Resources":                             "Responses",
+	"CreateTopicsRequest.TimeoutMillis":                          "timeoutMs", // the definition writes these two with a small letter
+	"CreateTopicsRequest.ValidateOnly":                           "validateOnly",
+	"CreateTopicsRequestTopic.ReplicaAssignment":                 "Assignments",
+	"CreateTopicsRequestTopicReplicaAssignment.Replicas":         "BrokerIds",
+	"CreateTopicsResponseTopic.ConfigErrorCode":                  "TopicConfigErrorCode",
+	"CreateTopicsResponseTopicConfig.Source":                     "ConfigSource",
+	"DeleteTopicsResponse.Topics":                                "Responses",
+	"DescribeConfigsRequestResource.ConfigNames":                 "ConfigurationKeys",
+	"DescribeConfigsResponse.Resources":                          "Results",
+	"DescribeConfigsResponseResourceConfig.ConfigSynonyms":       "Synonyms",
+	"DescribeConfigsResponseResourceConfig.Source":               "ConfigSource",
+	"DescribeTopicPartitionsRequestCursor.Topic":                 "TopicName",
+	"DescribeTopicPartitionsResponseNextCursor.Topic":            "TopicName",
+	"DescribeTopicPartitionsResponseTopic.AuthorizedOperations":  "TopicAuthorizedOperations",
+	"DescribeTopicPartitionsResponseTopicPartition.LastKnownELR": "LastKnownElr",
+	"DescribeTopicPartitionsResponseTopicPartition.Replicas":     "ReplicaNodes",
+	"IncrementalAlterConfigsRequestResourceConfig.Op":            "ConfigOperation",
+	"IncrementalAlterConfigsResponse.Resources":                  "Responses",
+	"MetadataResponse.AuthorizedOperations":                      "ClusterAuthorizedOperations",
+	"MetadataResponseTopic.AuthorizedOperations":                 "TopicAuthorizedOperations",
+	"MetadataResponseTopicPartition.Replicas":                    "ReplicaNodes",
+	"SASLHandshakeResponse.SupportedMechanisms":                  "Mechanisms",
 }
 
 // nullable are the arrays that may be null. A nil slice is kmsg's null there, and no more than an empty slice elsewhere.
 var nullable = map[string]bool{
-	"CreateTopicsResponseTopic.Configs":          true,
-	"DescribeConfigsRequestResource.ConfigNames": true,
-	"MetadataRequest.Topics":                     true,
+	"CreateTopicsResponseTopic.Configs":                                    true,
+	"DescribeConfigsRequestResource.ConfigNames":                           true,
+	"DescribeTopicPartitionsResponseTopicPartition.EligibleLeaderReplicas": true,
+	"DescribeTopicPartitionsResponseTopicPartition.LastKnownELR":           true,
+	"MetadataRequest.Topics":                                               true,
 }
 
 // defaults are the definition's defaults where the library's own differ. Beside them every nullable text is "" and every
 // nullable array is empty by the definition, but nil in the library.
 var defaults = map[string]any{
-	"ApiVersionsRequest.ClusterID":           nil,
-	"CreateTopicsRequest.TimeoutMillis":      json.Number("60000"),
-	"DeleteTopicsRequest.TimeoutMillis":      json.Number("0"),
-	"DeleteTopicsRequestTopic.Topic":         nil,
-	"DeleteTopicsResponseTopic.ErrorMessage": nil,
-	"MetadataRequest.AllowAutoTopicCreation": true,
-	"MetadataResponse.ClusterID":             nil,
-	"MetadataResponseBroker.Rack":            nil,
+	"ApiVersionsRequest.ClusterID":                                         nil,
+	"CreateTopicsRequest.TimeoutMillis":                                    json.Number("60000"),
+	"DeleteTopicsRequest.TimeoutMillis":                                    json.Number("0"),
+	"DeleteTopicsRequestTopic.Topic":                                       nil,
+	"DeleteTopicsResponseTopic.ErrorMessage":                               nil,
+	"DescribeTopicPartitionsResponseTopicPartition.EligibleLeaderReplicas": nil,
+	"DescribeTopicPartitionsResponseTopicPartition.LastKnownELR":           nil,
+	"MetadataRequest.AllowAutoTopicCreation":                               true,
+	"MetadataResponse.ClusterID":                                           nil,
+	"MetadataResponseBroker.Rack":                                          nil,
 }
 
 // name is the definition's name of a field of a structure, and whether it stands in messages at all.

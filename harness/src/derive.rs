@@ -14,8 +14,10 @@ use std::collections::{BTreeMap, BTreeSet};
 const LENGTHS: [usize; 4] = [1, 126, 127, 128];
 /// Those that are asked for only where the wire type is new: cases of this size cost their keep in every run.
 const LONG_LENGTHS: [usize; 4] = [16_382, 16_383, 16_384, 32_767];
-/// Numbers of elements; a compact count grows a byte at 127.
-const COUNTS: [usize; 3] = [2, 127, 128];
+/// Numbers of elements; a compact count of 127 takes a second byte.
+const COUNTS: [usize; 4] = [2, 126, 127, 128];
+/// So many that a compact count takes three bytes and a message tens of thousands.
+const MANY: usize = 16_383;
 /// The greatest tag that a field may have (KIP-482 leaves out the highest).
 const HIGHEST_TAG: u32 = i32::MAX as u32 - 1;
 
@@ -285,6 +287,24 @@ impl<'l> Maker<'l> {
         }
     }
 
+    /// So many elements: equal ones, but where they have a key. `None` where that is more than a file should hold.
+    fn elements(&self, wire: WireType, count: usize) -> Option<Vec<Value>> {
+        let Value::Array(one) = self.present(wire) else { return None };
+        let one = one.into_iter().next()?;
+        let WireType::Array { element: Element::Struct(id), .. } = wire else { return Some(vec![one; count]) };
+        let structure = self.layout.structure(id);
+        let mut fields = structure.fields.iter().map(|&number| self.layout.field(number));
+        let is_key = |field: &&codec::Field| field.map_key && field.wire != WireType::Fixed(Fixed::Int8);
+        let Some(key) = fields.find(is_key) else { return Some(vec![one; count]) };
+        let numbered = |number: usize| {
+            let text = matches!(key.wire, WireType::String { .. });
+            let number = i64::try_from(number).ok()?;
+            let value = if text { Value::String(number.to_string()) } else { Value::Integer(number) };
+            Some(with(&one, &key.name, value))
+        };
+        [2, 127].contains(&count).then(|| (0..count).filter_map(numbered).collect())
+    }
+
     fn smallest_struct(&self, id: u16) -> Value {
         let fields = self.layout.structure(id).fields.iter().map(|&number| {
             let field = self.layout.field(number);
@@ -407,13 +427,11 @@ impl<'l> Maker<'l> {
                     put("null", Value::Null, as_it_is("null, which is not the empty list"));
                 }
                 put("empty", Value::Array(Vec::new()), as_it_is("empty"));
-                let one = match self.present(field.wire) {
-                    Value::Array(elements) => elements.into_iter().next().unwrap_or(Value::Null),
-                    other => other,
-                };
-                for count in COUNTS {
+                let many = (edge && !path.contains('.') && config_api(self.layout.spec())).then_some(MANY);
+                for count in COUNTS.into_iter().chain(many) {
+                    let Some(elements) = self.elements(field.wire, count) else { continue };
                     let requires = format!("{name} may have {count} elements: each is read and written.");
-                    let value = with(base, path, Value::Array(vec![one.clone(); count]));
+                    let value = with(base, path, Value::Array(elements));
                     self.valid(&slug(&count.to_string()), "well-formed", path, None, &value, requires);
                 }
             }
@@ -619,7 +637,7 @@ impl<'l> Maker<'l> {
                 };
                 (None, [kept(&[0xaa, 0xbb]), kept(&[0xaa]), kept(&[0xbb])].into_iter().flatten().collect())
             }
-            "tag-reserved" | "not-utf8" => (self.stated(changed), Vec::new()),
+            "tag-reserved" | "not-utf8" | "struct-marker" | "nan-payload" => (self.stated(changed), Vec::new()),
             _ => (None, Vec::new()),
         }
     }
@@ -651,9 +669,27 @@ impl<'l> Maker<'l> {
                 }
                 return;
             }
-            WireType::Struct { .. } => {
+            WireType::Struct { nullable, .. } => {
+                if nullable && node.node().kind == NodeKind::Struct {
+                    let requires =
+                        format!("A marker of {name} other than absent and present is refused or means present.");
+                    let mutation = format!("the marker of {name} made 2");
+                    add("marker-2".into(), "struct-marker", start, 1, vec![2], requires, mutation);
+                }
                 if node.node().kind == NodeKind::Struct && node.structure().is_some_and(|it| it.flexible) {
                     self.tag_edits(&name, path, end - 1, bytes.len(), edits);
+                }
+                return;
+            }
+            WireType::Fixed(Fixed::Float64) => {
+                for (slug, bits) in [
+                    ("nan-payload", 0x7ff8_0000_0000_0001u64),
+                    ("nan-signalling", 0x7ff0_0000_0000_0001),
+                    ("nan-negative", 0xfff8_0000_0000_0000),
+                ] {
+                    let requires = format!("{name} may be any of the numbers that are none: each is read as one.");
+                    let mutation = format!("{name} made the NaN of the bits {bits:016x}");
+                    add(slug.into(), "nan-payload", start, 8, bits.to_be_bytes().to_vec(), requires, mutation);
                 }
                 return;
             }

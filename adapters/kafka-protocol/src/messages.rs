@@ -2,9 +2,10 @@
 
 use bytes::{Bytes, BytesMut};
 use kafka_protocol::messages::{
-    RequestHeader, ResponseHeader, alter_configs_request, alter_configs_response, api_versions_request,
-    api_versions_response, create_topics_request, create_topics_response, delete_topics_request,
-    delete_topics_response, describe_configs_request, describe_configs_response, incremental_alter_configs_request,
+    RequestHeader, ResponseHeader, alter_client_quotas_request, alter_client_quotas_response, alter_configs_request,
+    alter_configs_response, api_versions_request, api_versions_response, create_topics_request, create_topics_response,
+    delete_topics_request, delete_topics_response, describe_configs_request, describe_configs_response,
+    describe_topic_partitions_request, describe_topic_partitions_response, incremental_alter_configs_request,
     incremental_alter_configs_response, metadata_request, metadata_response, sasl_authenticate_request,
     sasl_authenticate_response, sasl_handshake_request, sasl_handshake_response,
 };
@@ -72,6 +73,8 @@ pub fn all() -> impl Iterator<Item = MessageType> {
 const MESSAGES: &[MessageType] = &[
     MessageType::of::<RequestHeader>("RequestHeader"),
     MessageType::of::<ResponseHeader>("ResponseHeader"),
+    MessageType::with_header::<alter_client_quotas_request::AlterClientQuotasRequest>("AlterClientQuotasRequest"),
+    MessageType::with_header::<alter_client_quotas_response::AlterClientQuotasResponse>("AlterClientQuotasResponse"),
     MessageType::with_header::<alter_configs_request::AlterConfigsRequest>("AlterConfigsRequest"),
     MessageType::with_header::<alter_configs_response::AlterConfigsResponse>("AlterConfigsResponse"),
     MessageType::with_header::<api_versions_request::ApiVersionsRequest>("ApiVersionsRequest"),
@@ -82,6 +85,12 @@ const MESSAGES: &[MessageType] = &[
     MessageType::with_header::<delete_topics_response::DeleteTopicsResponse>("DeleteTopicsResponse"),
     MessageType::with_header::<describe_configs_request::DescribeConfigsRequest>("DescribeConfigsRequest"),
     MessageType::with_header::<describe_configs_response::DescribeConfigsResponse>("DescribeConfigsResponse"),
+    MessageType::with_header::<describe_topic_partitions_request::DescribeTopicPartitionsRequest>(
+        "DescribeTopicPartitionsRequest",
+    ),
+    MessageType::with_header::<describe_topic_partitions_response::DescribeTopicPartitionsResponse>(
+        "DescribeTopicPartitionsResponse",
+    ),
     MessageType::with_header::<incremental_alter_configs_request::IncrementalAlterConfigsRequest>(
         "IncrementalAlterConfigsRequest",
     ),
@@ -145,6 +154,19 @@ structures! {
         client_id "ClientId"
     } tags;
     ResponseHeader { correlation_id "CorrelationId" } tags;
+
+    alter_client_quotas_request::AlterClientQuotasRequest { entries "Entries", validate_only "ValidateOnly" } tags;
+    alter_client_quotas_request::EntryData { entity "Entity", ops "Ops" } tags;
+    alter_client_quotas_request::EntityData { entity_type "EntityType", entity_name "EntityName" } tags;
+    alter_client_quotas_request::OpData { key "Key", value "Value", remove "Remove" } tags;
+
+    alter_client_quotas_response::AlterClientQuotasResponse {
+        throttle_time_ms "ThrottleTimeMs", entries "Entries"
+    } tags;
+    alter_client_quotas_response::EntryData {
+        error_code "ErrorCode", error_message "ErrorMessage", entity "Entity"
+    } tags;
+    alter_client_quotas_response::EntityData { entity_type "EntityType", entity_name "EntityName" } tags;
 
     alter_configs_request::AlterConfigsRequest { resources "Resources", validate_only "ValidateOnly" } tags;
     alter_configs_request::AlterConfigsResource {
@@ -220,6 +242,26 @@ structures! {
         synonyms "Synonyms", config_type "ConfigType", documentation "Documentation"
     } tags;
     describe_configs_response::DescribeConfigsSynonym { name "Name", value "Value", source "Source" } tags;
+
+    describe_topic_partitions_request::DescribeTopicPartitionsRequest {
+        topics "Topics", response_partition_limit "ResponsePartitionLimit", cursor "Cursor"
+    } tags;
+    describe_topic_partitions_request::TopicRequest { name "Name" } tags;
+    describe_topic_partitions_request::Cursor { topic_name "TopicName", partition_index "PartitionIndex" } tags;
+
+    describe_topic_partitions_response::DescribeTopicPartitionsResponse {
+        throttle_time_ms "ThrottleTimeMs", topics "Topics", next_cursor "NextCursor"
+    } tags;
+    describe_topic_partitions_response::DescribeTopicPartitionsResponseTopic {
+        error_code "ErrorCode", name "Name", topic_id "TopicId", is_internal "IsInternal", partitions "Partitions",
+        topic_authorized_operations "TopicAuthorizedOperations"
+    } tags;
+    describe_topic_partitions_response::DescribeTopicPartitionsResponsePartition {
+        error_code "ErrorCode", partition_index "PartitionIndex", leader_id "LeaderId", leader_epoch "LeaderEpoch",
+        replica_nodes "ReplicaNodes", isr_nodes "IsrNodes", eligible_leader_replicas "EligibleLeaderReplicas",
+        last_known_elr "LastKnownElr", offline_replicas "OfflineReplicas"
+    } tags;
+    describe_topic_partitions_response::Cursor { topic_name "TopicName", partition_index "PartitionIndex" } tags;
 
     incremental_alter_configs_request::IncrementalAlterConfigsRequest {
         resources "Resources", validate_only "ValidateOnly"

@@ -43,6 +43,26 @@ macro_rules! integers {
 }
 integers!(i8, i16, i32, i64);
 
+impl Json for f64 {
+    fn json(&self) -> Value {
+        match *self {
+            number if number.is_nan() => json!("NaN"),
+            f64::INFINITY => json!("Infinity"),
+            f64::NEG_INFINITY => json!("-Infinity"),
+            number => json!(number),
+        }
+    }
+    fn parse(value: &Value) -> Result<Self, Refusal> {
+        let number = match value.as_str() {
+            Some("NaN") => Some(f64::NAN),
+            Some("Infinity") => Some(f64::INFINITY),
+            Some("-Infinity") => Some(f64::NEG_INFINITY),
+            _ => value.as_f64(),
+        };
+        number.ok_or_else(|| bad(format!("not a number: {value}")))
+    }
+}
+
 impl Json for StrBytes {
     fn json(&self) -> Value {
         json!(self.as_str())

@@ -199,6 +199,16 @@ fn vouched(
             lines.push(format!("{}: {}: left out: confirmed by {by} alone", spec.name, case.slug));
         }
     }
+    // What was changed of a case that nobody vouches for is left out with it.
+    let stands = |case: &Json| {
+        let parent = case["parent"].as_str();
+        let own = parent.is_none_or(|parent| !derived.iter().any(|case| case.slug == parent));
+        own || cases.iter().any(|other| other["id"] == case["parent"])
+    };
+    let (cases, orphans): (Vec<Json>, Vec<Json>) = cases.iter().cloned().partition(stands);
+    if !orphans.is_empty() {
+        lines.push(format!("{}: {} more are left out with their parent", spec.name, orphans.len()));
+    }
     Ok((cases, lines))
 }
 

@@ -413,7 +413,7 @@ impl Bench<'_> {
         let installation = apache_kafka::install(&peer.version, &peer.build_folder(checkout))?;
         let broker = apache_kafka::Broker::start(&installation)?;
         let target = live_broker::Target {
-            address: broker.address(),
+            addresses: vec![broker.address()],
             peer: candidate.name(),
             release: Some(peer.version.clone()),
             run_id: None,

@@ -31,7 +31,7 @@ fn exchanges() -> Vec<Case> {
 
 fn judge(broker: &Broker, cases: &[Case]) -> Vec<Outcome> {
     let target = Target {
-        address: broker.address(),
+        addresses: vec![broker.address()],
         peer: format!("apache-kafka@{}", broker.version()),
         release: Some(broker.version().to_owned()),
         run_id: None,

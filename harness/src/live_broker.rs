@@ -369,6 +369,55 @@ mod tests {
     }
 
     #[test]
+    fn very_many_secrets_are_blanked_in_time() {
+        let entry = |index: usize| {
+            let (name, value) = (format!("password.{index}"), format!("hunter{index}"));
+            let synonym = json!({ "Name": name, "Value": value, "Source": 4 });
+            json!({ "Name": name, "Value": value, "IsSensitive": true, "Synonyms": [synonym] })
+        };
+        let configs: Vec<Json> = (0..50_000).map(entry).collect();
+        let body = json!({ "Results": [{ "ResourceType": 4, "ResourceName": "1", "Configs": configs }] });
+        let frame = answer("DescribeConfigs", 4, &body);
+        let started = Instant::now();
+        let masked = mask(definitions::bundled(), 41999, &[], &request("DescribeConfigs", 4), &frame);
+        assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
+        assert!(!shows_secret(&masked.frame, &["hunter".to_owned()]));
+        assert_eq!(masked.frame.len(), frame.len());
+    }
+
+    #[test]
+    fn very_large_answers_are_cut_in_what_is_kept() {
+        const APIS: usize = 100_000;
+        let many = |frame: &[u8]| {
+            if own(frame) {
+                return honest(frame);
+            }
+            // The first entry, again and again.
+            let mut answer = honest(frame)?;
+            let api: [u8; 6] = answer[14..20].try_into().unwrap();
+            answer.splice(10.., u32::try_from(APIS).unwrap().to_be_bytes().into_iter().chain(api.repeat(APIS)));
+            set_size(&mut answer);
+            Some(answer)
+        };
+        let target = Target { addresses: vec![broker(many)], peer: "some@1".into(), release: None, run_id: None };
+        let settings = Settings { seed: 1, consents: BTreeSet::new(), level: Level::Must };
+        let broker = LiveBroker::connect(target, definitions::bundled(), settings).unwrap();
+        let mut case = with_need(json!({ "ApiKeys[].ApiKey": [1] }));
+        case.steps.remove(1);
+        case.steps[0].needs = false;
+        let outcome = broker.run_version(&case, ApiVersion(0));
+        assert_eq!(outcome.verdict, Verdict::Fail, "{:?}", outcome.detail);
+        let kept = serde_json::to_string(&outcome).unwrap();
+        assert!(kept.len() < 100 * 1024, "{} bytes", kept.len());
+        let got = outcome.got.unwrap();
+        // `[18,18,...]`, and size, correlation id, error and count before the entries.
+        let values = format!("... (cut, {} bytes in all)", APIS * 3 + 1);
+        let frame = format!("... (cut, {} bytes in all)", APIS * 6 + 14);
+        assert!(got["values"]["ApiKeys[].ApiKey"].as_str().unwrap().ends_with(&values));
+        assert!(got["frame"].as_str().unwrap().ends_with(&frame));
+    }
+
+    #[test]
     fn results_are_those_of_the_resources_asked() {
         let resource = |kind: i64, name: &str| json!({ "ResourceType": kind, "ResourceName": name });
         let (one, two) = (resource(2, "a"), resource(4, "a"));

@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
 
 use super::connection::{Connection, Received};
-use super::evidence::{evidence, known_secrets, mask, shows_secret};
+use super::evidence::{evidence, known_secrets, mask, shows_secret, value_evidence};
 use super::message::{Answer, Body, Request};
 use super::{ANSWER, LiveBroker, Refused, Why};
 use crate::exchange::{Case, Send, Step, StepVersion, substitute};
@@ -389,7 +389,7 @@ impl CaseRun<'_, '_> {
             // What is shown comes out of the masked bytes: values that are secret or differ by machine are blanked there.
             let shown = masked.as_ref().and_then(|masked| matcher.check(path, masked.body.as_ref()?).err());
             want.insert(path.to_string(), matcher.to_json());
-            got.insert(path.to_string(), shown.as_ref().unwrap_or(found).to_json());
+            got.insert(path.to_string(), value_evidence(shown.as_ref().unwrap_or(found).to_json()));
         }
         let got_values = (!got.is_empty()).then_some(Json::Object(got));
         let got = match &masked {

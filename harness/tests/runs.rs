@@ -1,5 +1,6 @@
-//! `certify` against brokers that end, hang and come back, and adapters that nothing can be judged of. The brokers are
-//! small TCP servers of this file; their bytes were written by hand from the protocol guide.
+//! Runs that go wrong: `certify` against brokers that end, hang and come back, and adapters that nothing can be judged of;
+//! `matrix` without a peer that can run, and on a disk that is full. The brokers are small TCP servers of this file; their
+//! bytes were written by hand from the protocol guide.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
@@ -127,10 +128,13 @@ fn certify(arguments: &[&str], adapter: &[&str]) -> Certified {
     }
 }
 
-fn run(arguments: &[&str], out: &Path, adapter: &[&str]) -> Output {
+fn binary() -> std::ffi::OsString {
     // At run time: the compiler wrapper is a shell script, and shells drop variables with a hyphen.
-    let binary = std::env::var_os("CARGO_BIN_EXE_kafka-conform").expect("cargo says where the binary is");
-    let mut command = Command::new(binary);
+    std::env::var_os("CARGO_BIN_EXE_kafka-conform").expect("cargo says where the binary is")
+}
+
+fn run(arguments: &[&str], out: &Path, adapter: &[&str]) -> Output {
+    let mut command = Command::new(binary());
     command.arg("certify").args(arguments).arg("--out").arg(out);
     if !adapter.is_empty() {
         command.arg("--").args(adapter);
@@ -275,4 +279,34 @@ fn why_nothing_was_judged_is_told_as_it_is() {
     check(hostile, "needs consent (--allow-hostile)", &[nothing, "fault"]);
     let lacking = server.certify(&["--case", "broker/describe-configs/v4/broker-all-keys"]);
     check(lacking, "the broker does not advertise DescribeConfigs", &["consent", "fault"]);
+}
+
+#[test]
+fn a_matrix_of_peers_that_cannot_run_is_no_success() {
+    let out = tempfile::tempdir().unwrap();
+    let mut command = Command::new(binary());
+    command.args(["matrix", "--role", "broker", "--out"]).arg(out.path());
+    // No program is found there, Java neither.
+    let output = command.env("PATH", out.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("no peer could run") && said.contains("apache-kafka@4.4.0: java is not there"), "{said}");
+    assert!(out.path().join("index.html").is_file());
+}
+
+#[test]
+fn a_run_on_a_disk_that_is_full_stops_and_says_so() {
+    let out = tempfile::tempdir().unwrap();
+    // A file may have 100 blocks of half a KiB or one, which stands for a disk with so much room.
+    let script = "trap '' XFSZ; ulimit -f 100; exec \"$0\" \"$@\"";
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).arg(binary()).args(["matrix", "--peer", "reference", "--out"]).arg(out.path());
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("the run was stopped: results.jsonl cannot be written"), "{said}");
+    // What was written until then is left as it is.
+    let text = std::fs::read_to_string(out.path().join("results.jsonl")).unwrap();
+    assert!(text.lines().next().unwrap().contains("\"partial\":true"), "{said}");
+    assert!(text.lines().count() > 50 && text.len() >= 50 * 1024, "{} bytes", text.len());
 }

@@ -291,7 +291,7 @@ impl Refused {
 #[cfg(test)]
 mod tests {
     use super::connection::Connection;
-    use super::conversation::{has_error, has_results_of};
+    use super::conversation::{has_error, has_one_value_each, has_results_of};
     use super::evidence::{known_secrets, mask, shows_secret};
     use super::message::{encode_json, set_size};
     use super::*;
@@ -449,6 +449,23 @@ mod tests {
                 assert!(!judge(wrong.clone()), "{api}: {wrong}");
             }
         }
+    }
+
+    #[test]
+    fn a_config_has_one_value_in_force() {
+        let judge = |names: &[(&str, Option<&str>)], other: &[(&str, Option<&str>)]| {
+            let configs = |entries: &[(&str, Option<&str>)]| -> Json {
+                entries.iter().map(|(name, value)| json!({ "Name": name, "Value": value })).collect()
+            };
+            let results = [configs(names), configs(other)].map(|configs| json!({ "Configs": configs }));
+            let frame = answer("DescribeConfigs", 1, &json!({ "Results": results }));
+            let answer = Answer::read(definitions::bundled(), &request("DescribeConfigs", 1), &frame).unwrap();
+            has_one_value_each(&answer).is_ok()
+        };
+        assert!(judge(&[("a", Some("1")), ("b", Some("2"))], &[("a", Some("3"))]));
+        assert!(judge(&[("a", Some("1")), ("a", Some("1"))], &[]), "listed again, which `distinct` is for");
+        assert!(!judge(&[], &[("a", Some("1")), ("b", None), ("a", Some("2"))]));
+        assert!(!judge(&[("a", Some("1")), ("a", None)], &[]));
     }
 
     #[test]

@@ -160,6 +160,7 @@ fn opposite(matcher: &Matcher) -> Matcher {
         Matcher::Includes(_) => Matcher::Includes(vec![impossible()]),
         Matcher::SubsetOf(_) => Matcher::SubsetOf(Vec::new()),
         Matcher::Absent => Matcher::Nonempty,
+        Matcher::Distinct => Matcher::Absent,
     }
 }
 

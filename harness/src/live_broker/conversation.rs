@@ -1,6 +1,6 @@
 //! One case at one version on one broker: its scratch topic, its conversation, and the judgement.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -331,10 +331,10 @@ impl CaseRun<'_, '_> {
             Expect::Values(values) => self.compare_values(values, request, answer)?,
             Expect::Closed | Expect::Silent => unreachable!("handled above"),
         }
-        match &request.body {
-            Some(asked) => has_results_of(asked, answer),
-            None => Ok(()),
+        if let Some(asked) = &request.body {
+            has_results_of(asked, answer)?;
         }
+        has_one_value_each(answer)
     }
 
     fn compare_values(
@@ -617,6 +617,22 @@ pub(super) fn has_error(answer: &Answer, code: i16) -> Result<(), Mismatch> {
     let found = matcher.check(&path, &answer.body).err().unwrap_or(Found::Nothing);
     let wrong = WrongValue { path, matcher, found };
     Err(Mismatch { class: wrong.class(), what: wrong.describe(), values: vec![wrong], well_formed: true, leak: false })
+}
+
+/// A config has one value in force: where a result of DescribeConfigs lists it again, with the same.
+pub(super) fn has_one_value_each(answer: &Answer) -> Result<(), Mismatch> {
+    let results = answer.body.get("Results").and_then(Json::as_array).map(Vec::as_slice).unwrap_or_default();
+    for (number, result) in results.iter().enumerate() {
+        let mut values = HashMap::new();
+        for config in result.get("Configs").and_then(Json::as_array).into_iter().flatten() {
+            let (name, value) = (config["Name"].as_str().unwrap_or_default(), &config["Value"]);
+            if values.insert(name, value).is_some_and(|other| other != value) {
+                let what = format!("Results[{number}].Configs has a config twice, with different values");
+                return Err(Mismatch::plain(Class::WrongValue, what));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Each resource asked has one result, and nothing else has: by type and name, in any order. A type that the broker does

@@ -66,6 +66,8 @@ pub struct Manifest {
     pub requires: Vec<Requirement>,
     /// A build folder that several peers share, where they have the same dependencies; its own name unless given.
     pub build_folder: Option<String>,
+    /// Where its build breaks in a folder whose path has white space: what breaks there, with its verb.
+    pub breaks_at_spaces: Option<String>,
     /// Commands that build it; `{dir}`, `{build}` and `{version}` are filled in.
     #[serde(default)]
     pub build: Vec<Vec<String>>,
@@ -162,6 +164,7 @@ impl Manifest {
             internal: handshake.internal,
             requires: Vec::new(),
             build_folder: None,
+            breaks_at_spaces: None,
             build: Vec::new(),
             run: Vec::new(),
             env: BTreeMap::new(),
@@ -226,6 +229,14 @@ impl PeerVersion {
     /// Builds it; the tools it needs are there. The error ends with the last lines the build printed.
     pub fn build(&self, checkout: &Path) -> anyhow::Result<()> {
         let build = self.build_folder(checkout);
+        if let Some(what) = &self.manifest.breaks_at_spaces
+            && build.to_string_lossy().contains(char::is_whitespace)
+        {
+            bail!(
+                "{} cannot be built in a folder whose path has spaces ({what}): move this checkout to a path without",
+                self.name()
+            );
+        }
         std::fs::create_dir_all(&build).with_context(|| format!("making the build folder {}", build.display()))?;
         for command in &self.manifest.build {
             let command = self.fill(command, checkout);
@@ -615,6 +626,19 @@ mod tests {
         assert_eq!(java_major("java version \"1.8.0_402\""), Some(8));
         assert_eq!(java_major("openjdk version \"21-ea\" 2023-09-19"), Some(21));
         assert_eq!(java_major("not java"), None);
+    }
+
+    #[test]
+    fn a_build_that_breaks_at_spaces_is_not_begun_there() {
+        let folder = tempfile::Builder::new().prefix("a checkout").tempdir().unwrap();
+        for name in ["librdkafka", "rust-rdkafka"] {
+            let manifest = Arc::new(manifests().iter().find(|manifest| manifest.name == name).unwrap().clone());
+            let peer = PeerVersion { version: manifest.versions[0].clone(), manifest };
+            let error = format!("{:#}", peer.build(folder.path()).unwrap_err());
+            let says = ["has spaces", "librdkafka's configure script", "move this checkout"];
+            assert!(says.iter().all(|text| error.contains(text)), "{error}");
+            assert!(!peer.build_folder(folder.path()).exists());
+        }
     }
 
     #[test]

@@ -29,6 +29,18 @@ pub enum Consent {
     Hostile,
 }
 
+impl Consent {
+    /// The option of `certify broker` that gives it; asking needs none.
+    pub fn option(self) -> Option<&'static str> {
+        match self {
+            Consent::Describe => None,
+            Consent::Writes => Some("--allow-writes"),
+            Consent::BrokerWrites => Some("--allow-broker-writes"),
+            Consent::Hostile => Some("--allow-hostile"),
+        }
+    }
+}
+
 /// One case: a conversation on one connection, at each of its versions.
 #[derive(Clone, Debug)]
 pub struct Case {
@@ -70,6 +82,11 @@ impl Case {
     pub fn needs(&self) -> BTreeSet<Consent> {
         let topic = self.topic.is_some().then_some(Consent::Writes);
         topic.into_iter().chain([self.consent]).collect()
+    }
+
+    /// The options of `certify broker` that it needs beside these consents.
+    pub fn lacking(&self, consents: &BTreeSet<Consent>) -> Vec<&'static str> {
+        self.needs().difference(consents).filter_map(|consent| consent.option()).collect()
     }
 }
 

@@ -4,7 +4,7 @@
 //! `Results[ResourceType=2,ResourceName=t].Configs[].Name`. `[n]` is an element by its number, `[Key=value,..]` every
 //! element whose fields are written like this, `[]` every element.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
 use codec::{FieldSpec, FieldType, MessageSpec, VersionRange};
@@ -172,6 +172,8 @@ pub enum Matcher {
     SubsetOf(Vec<Json>),
     /// `{"nonempty": true}`: text, an array or a list of values that is not empty.
     Nonempty,
+    /// `{"distinct": true}`: there are values at the path, and each is there once.
+    Distinct,
     /// `{"absent": true}`: the path leads nowhere.
     Absent,
 }
@@ -194,9 +196,11 @@ impl Matcher {
             "includes" => Ok(Matcher::Includes(list()?)),
             "subset_of" => Ok(Matcher::SubsetOf(list()?)),
             "nonempty" if argument == true => Ok(Matcher::Nonempty),
+            "distinct" if argument == true => Ok(Matcher::Distinct),
             "absent" if argument == true => Ok(Matcher::Absent),
             _ => Err(format!(
-                "unknown matcher {name:?}: there are not, one_of, all, includes, subset_of, nonempty (true), absent (true)"
+                "unknown matcher {name:?}: there are not, one_of, all, includes, subset_of, nonempty, distinct, absent \
+                 (the last three with true)"
             )),
         }
     }
@@ -212,6 +216,7 @@ impl Matcher {
             Matcher::Includes(values) => one("includes", values.clone().into()),
             Matcher::SubsetOf(values) => one("subset_of", values.clone().into()),
             Matcher::Nonempty => one("nonempty", true.into()),
+            Matcher::Distinct => one("distinct", true.into()),
             Matcher::Absent => one("absent", true.into()),
         }
     }
@@ -226,7 +231,7 @@ impl Matcher {
             Matcher::OneOf(values) => Matcher::OneOf(list(values)),
             Matcher::Includes(values) => Matcher::Includes(list(values)),
             Matcher::SubsetOf(values) => Matcher::SubsetOf(list(values)),
-            Matcher::Nonempty | Matcher::Absent => self.clone(),
+            Matcher::Nonempty | Matcher::Distinct | Matcher::Absent => self.clone(),
         }
     }
 
@@ -239,6 +244,10 @@ impl Matcher {
             Matcher::Includes(wanted) => wanted.iter().all(|want| values.contains(&want)),
             Matcher::SubsetOf(allowed) => values.iter().all(|value| allowed.contains(value)),
             Matcher::Nonempty if path.is_plural() => !values.is_empty(),
+            Matcher::Distinct => {
+                let mut seen = HashSet::new();
+                !values.is_empty() && values.iter().all(|value| seen.insert(value.to_string()))
+            }
             Matcher::Is(Json::Array(wanted)) if path.is_plural() => same_in_any_order(&values, wanted),
             other => matches!(values.as_slice(), [value] if other.takes(value)),
         };
@@ -255,7 +264,9 @@ impl Matcher {
                 Json::Array(elements) => !elements.is_empty(),
                 _ => false,
             },
-            Matcher::All(_) | Matcher::Includes(_) | Matcher::SubsetOf(_) | Matcher::Absent => false,
+            Matcher::All(_) | Matcher::Includes(_) | Matcher::SubsetOf(_) | Matcher::Distinct | Matcher::Absent => {
+                false
+            }
         }
     }
 }
@@ -406,6 +417,11 @@ mod tests {
         assert_eq!(check("Results[0].Configs[].Name", json!({ "nonempty": true })), Ok(()));
         assert!(check("Results[1].Configs[].Name", json!({ "nonempty": true })).is_err());
         assert_eq!(check("Results[1].Configs", json!([])), Ok(()));
+        assert_eq!(check("Results[0].Configs[].Name", json!({ "distinct": true })), Ok(()));
+        assert!(check("Results[1].Configs[].Name", json!({ "distinct": true })).is_err());
+        let twice = json!({ "Results": [{ "Name": "a" }, { "Name": "b" }, { "Name": "a" }] });
+        let found = Matcher::Distinct.check(&Path::parse("Results[].Name").unwrap(), &twice);
+        assert_eq!(found, Err(Found::Several(vec![json!("a"), json!("a"), json!("b")])));
     }
 
     #[test]

@@ -7,9 +7,12 @@ mod connection;
 mod conversation;
 mod evidence;
 mod message;
+mod presence;
 
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -19,8 +22,9 @@ use serde_json::{Value as Json, json};
 use self::connection::{Connection, Received};
 use self::conversation::CaseRun;
 use self::message::{Answer, Request};
+use self::presence::LastSent;
 use crate::exchange::{Case, Consent};
-use crate::results::{Class, Level, Outcome, Verdict};
+use crate::results::{Level, Outcome, Verdict};
 
 /// How long an answer is waited for.
 const ANSWER: Duration = Duration::from_secs(5);
@@ -31,8 +35,8 @@ const METADATA: &str = "Metadata";
 /// A broker to judge.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// Where it listens.
-    pub address: SocketAddr,
+    /// Where it may listen: a name has several addresses, of which the first is taken that answers.
+    pub addresses: Vec<SocketAddr>,
     /// `name@version`, for the outcomes.
     pub peer: String,
     /// The release, where the broker is known to be Apache Kafka's own: variants are keyed by it.
@@ -71,10 +75,16 @@ impl std::error::Error for Unreachable {}
 pub struct LiveBroker<'p> {
     protocol: &'p Protocol,
     target: Target,
+    /// The one of the target's addresses that answered.
+    address: SocketAddr,
     settings: Settings,
     advertised: BTreeMap<ApiKey, VersionRange>,
     /// Its node id and one that no broker of the cluster has.
     nodes: Option<(i64, i64)>,
+    /// What it was sent last, for the case that finds it gone.
+    last_sent: RefCell<LastSent>,
+    /// Why nothing can be asked of it any more.
+    gone: OnceCell<String>,
 }
 
 /// Runs every case at all its versions, in the order given, against one broker.
@@ -89,21 +99,41 @@ pub fn run(
 }
 
 impl<'p> LiveBroker<'p> {
-    /// Asks the broker what it advertises (ApiVersions v0) and which node it is (Metadata).
+    /// Asks the broker what it advertises (ApiVersions v0), at the first of its addresses that answers, and which node it
+    /// is (Metadata).
     pub fn connect(target: Target, protocol: &'p Protocol, settings: Settings) -> Result<LiveBroker<'p>, Unreachable> {
-        let unreachable = |what: String| Unreachable { what: format!("{}: {what}", target.peer) };
-        let mut broker = LiveBroker {
-            protocol,
-            target: target.clone(),
-            settings,
-            advertised: BTreeMap::from([(ApiKey(18), VersionRange::new(ApiVersion(0), ApiVersion(0)))]),
-            nodes: None,
+        let mut tried = Vec::new();
+        for &address in &target.addresses {
+            let mut broker = LiveBroker {
+                protocol,
+                target: target.clone(),
+                address,
+                settings: settings.clone(),
+                advertised: BTreeMap::from([(ApiKey(18), VersionRange::new(ApiVersion(0), ApiVersion(0)))]),
+                nodes: None,
+                last_sent: RefCell::default(),
+                gone: OnceCell::new(),
+            };
+            match broker.meet() {
+                Ok(()) => return Ok(broker),
+                Err(what) => tried.push((address, what)),
+            }
+        }
+        let what = match tried.as_slice() {
+            [(_, what)] => what.clone(),
+            several => {
+                several.iter().map(|(address, what)| format!("{address}: {what}")).collect::<Vec<_>>().join("; ")
+            }
         };
-        let answer = broker
+        Err(Unreachable { what: format!("{}: {what}", target.peer) })
+    }
+
+    fn meet(&mut self) -> Result<(), String> {
+        let answer = self
             .ask(API_VERSIONS, &json!({}))
-            .map_err(|refused| unreachable(format!("no answer to ApiVersions version 0: {}", refused.what)))?;
+            .map_err(|refused| format!("no answer to ApiVersions version 0: {}", refused.what))?;
         if answer["ErrorCode"] != 0 {
-            return Err(unreachable(format!("ApiVersions version 0 is answered with error {}", answer["ErrorCode"])));
+            return Err(format!("ApiVersions version 0 is answered with error {}", answer["ErrorCode"]));
         }
         let number = |json: &Json| json.as_i64().and_then(|number| i16::try_from(number).ok());
         for api in answer["ApiKeys"].as_array().into_iter().flatten() {
@@ -111,11 +141,11 @@ impl<'p> LiveBroker<'p> {
                 (number(&api["ApiKey"]), number(&api["MinVersion"]), number(&api["MaxVersion"]))
             {
                 let range = VersionRange::new(ApiVersion(lowest), ApiVersion(highest));
-                broker.advertised.insert(ApiKey(key), range);
+                self.advertised.insert(ApiKey(key), range);
             }
         }
-        broker.nodes = broker.find_nodes();
-        Ok(broker)
+        self.nodes = self.find_nodes();
+        Ok(())
     }
 
     /// The versions of an API that the broker advertises.
@@ -131,9 +161,8 @@ impl<'p> LiveBroker<'p> {
         ids.sort_unstable();
         let listens_here = |broker: &&Json| {
             let host = broker["Host"].as_str().unwrap_or_default();
-            let here = host == self.target.address.ip().to_string()
-                || host == "localhost" && self.target.address.ip().is_loopback();
-            here && broker["Port"].as_i64() == Some(self.target.address.port().into())
+            let here = host == self.address.ip().to_string() || host == "localhost" && self.address.ip().is_loopback();
+            here && broker["Port"].as_i64() == Some(self.address.port().into())
         };
         let own = brokers.iter().find(listens_here).and_then(|broker| broker["NodeId"].as_i64());
         Some((own.or(ids.first().copied())?, ids.last()? + 98))
@@ -157,34 +186,31 @@ impl<'p> LiveBroker<'p> {
         if let Some((verdict, why)) = run.obstacle() {
             return run.outcome(verdict, Some(why));
         }
-        if let Some(configs) = &case.topic
-            && let Err(refused) = run.create_topic(configs)
-        {
-            run.delete_topic();
-            let why = format!("the scratch topic could not be created: {}", refused.what);
-            return run.outcome(Verdict::NotRun, Some(why));
+        if let Some(why) = self.gone.get() {
+            return run.outcome(Verdict::NotRun, Some(format!("the broker is gone: {why}")));
         }
-        let mut outcome = run.converse();
-        run.clean_up();
-        if case.consent == Consent::Hostile
-            && let Err(class) = self.still_answers()
-        {
-            outcome.verdict = Verdict::Fail;
-            outcome.class = Some(class);
-            outcome.severity = Some(class.severity());
-            outcome.sent = Some(run.everything_sent());
-            outcome.detail = Some("afterwards the broker answers ApiVersions no more on a new connection".to_owned());
+        let (mut attempt, mut presence) = (run.attempt(), None);
+        if attempt.is_none() {
+            // A broker may be slow to take a connection, or just be started again.
+            let now = self.presence();
+            if now.is_there() {
+                attempt = run.attempt();
+            } else {
+                presence = Some(now);
+            }
+        }
+        let mut outcome = attempt
+            .unwrap_or_else(|| run.outcome(Verdict::NotRun, Some("the broker took no connection at first".to_owned())));
+        let conversed = outcome.verdict != Verdict::NotRun;
+        // No input may end or hang a broker, whatever the level; hostile input may while the answer is as expected.
+        let as_expected = matches!(outcome.verdict, Verdict::Pass | Verdict::Variant | Verdict::Unsupported);
+        if case.consent == Consent::Hostile || !as_expected {
+            self.doubt(&mut outcome, presence.unwrap_or_else(|| self.presence()));
+        }
+        if conversed && self.gone.get().is_none() {
+            run.clean_up();
         }
         outcome
-    }
-
-    /// After hostile input: does it accept a connection and answer? No input may end or hang a broker, whatever the level.
-    fn still_answers(&self) -> Result<(), Class> {
-        match self.ask(API_VERSIONS, &json!({})) {
-            Ok(_) => Ok(()),
-            Err(refused) if refused.connected => Err(Class::Hang),
-            Err(_) => Err(Class::Crash),
-        }
     }
 
     /// The highest version of an API that both sides have.
@@ -203,13 +229,28 @@ impl<'p> LiveBroker<'p> {
     fn ask_at(&self, api: &str, version: ApiVersion, body: &Json) -> Result<Json, Refused> {
         let request =
             Request::new(self.protocol, api, version, CORRELATION_OF_OUR_OWN, body).map_err(Refused::unsent)?;
-        let mut connection = Connection::open(self.target.address)
-            .map_err(|error| Refused { what: format!("no connection: {}", error.kind()), connected: false })?;
-        let refused = |what: String| Refused { what, connected: true };
+        self.remember(|| format!("a request of the suite's own, {api} version {version}"), &[&request.frame]);
+        self.exchange(&request)
+    }
+
+    /// One request of the harness's own and its answer, on a connection of its own.
+    fn exchange(&self, request: &Request) -> Result<Json, Refused> {
+        let (api, version) = (&request.api, request.version);
+        let mut connection = Connection::open(self.address).map_err(|error| Refused {
+            what: format!("no connection: {}", error.kind()),
+            why: Why::NoConnection(error.kind()),
+        })?;
         connection.send(&request.frame);
-        match connection.receive(ANSWER) {
-            Received::Frame(frame) => match Answer::read(self.protocol, &request, &frame) {
-                Ok(answer) if answer.correlation_id == CORRELATION_OF_OUR_OWN => Ok(answer.body),
+        let received = connection.receive(ANSWER);
+        let why = match &received {
+            Received::Closed => Why::Closed,
+            Received::Silent => Why::Silent,
+            Received::Frame(_) | Received::Broken(_) => Why::Wrong,
+        };
+        let refused = |what: String| Refused { what, why };
+        match received {
+            Received::Frame(frame) => match Answer::read(self.protocol, request, &frame) {
+                Ok(answer) if answer.correlation_id == request.correlation_id => Ok(answer.body),
                 Ok(_) => Err(refused(format!("{api} is answered with another correlation id"))),
                 Err(what) => Err(refused(format!("{api}: {what}"))),
             },
@@ -220,28 +261,44 @@ impl<'p> LiveBroker<'p> {
 
 const CORRELATION_OF_OUR_OWN: i32 = 7;
 
-/// Why a request of the harness's own has no answer.
+/// That a request of the harness's own has no answer.
 struct Refused {
     what: String,
-    connected: bool,
+    why: Why,
+}
+
+/// Why it has none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Why {
+    /// It could not be sent: a fault of ours, or the API is not advertised.
+    Unsent,
+    /// There was no connection.
+    NoConnection(ErrorKind),
+    /// The connection was closed.
+    Closed,
+    /// Nothing came in time.
+    Silent,
+    /// What came is no answer to it.
+    Wrong,
 }
 
 impl Refused {
     fn unsent(what: String) -> Refused {
-        Refused { what, connected: true }
+        Refused { what, why: Why::Unsent }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::connection::Connection;
-    use super::conversation::{has_error, has_results_of};
+    use super::conversation::{has_error, has_one_value_each, has_results_of};
     use super::evidence::{known_secrets, mask, shows_secret};
     use super::message::{encode_json, set_size};
     use super::*;
     use crate::cases::Cases;
     use crate::definitions;
     use crate::expect::Path;
+    use crate::results::Class;
     use codec::header_version;
     use std::net::{Ipv4Addr, TcpListener};
 
@@ -312,6 +369,55 @@ mod tests {
     }
 
     #[test]
+    fn very_many_secrets_are_blanked_in_time() {
+        let entry = |index: usize| {
+            let (name, value) = (format!("password.{index}"), format!("hunter{index}"));
+            let synonym = json!({ "Name": name, "Value": value, "Source": 4 });
+            json!({ "Name": name, "Value": value, "IsSensitive": true, "Synonyms": [synonym] })
+        };
+        let configs: Vec<Json> = (0..50_000).map(entry).collect();
+        let body = json!({ "Results": [{ "ResourceType": 4, "ResourceName": "1", "Configs": configs }] });
+        let frame = answer("DescribeConfigs", 4, &body);
+        let started = Instant::now();
+        let masked = mask(definitions::bundled(), 41999, &[], &request("DescribeConfigs", 4), &frame);
+        assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
+        assert!(!shows_secret(&masked.frame, &["hunter".to_owned()]));
+        assert_eq!(masked.frame.len(), frame.len());
+    }
+
+    #[test]
+    fn very_large_answers_are_cut_in_what_is_kept() {
+        const APIS: usize = 100_000;
+        let many = |frame: &[u8]| {
+            if own(frame) {
+                return honest(frame);
+            }
+            // The first entry, again and again.
+            let mut answer = honest(frame)?;
+            let api: [u8; 6] = answer[14..20].try_into().unwrap();
+            answer.splice(10.., u32::try_from(APIS).unwrap().to_be_bytes().into_iter().chain(api.repeat(APIS)));
+            set_size(&mut answer);
+            Some(answer)
+        };
+        let target = Target { addresses: vec![broker(many)], peer: "some@1".into(), release: None, run_id: None };
+        let settings = Settings { seed: 1, consents: BTreeSet::new(), level: Level::Must };
+        let broker = LiveBroker::connect(target, definitions::bundled(), settings).unwrap();
+        let mut case = with_need(json!({ "ApiKeys[].ApiKey": [1] }));
+        case.steps.remove(1);
+        case.steps[0].needs = false;
+        let outcome = broker.run_version(&case, ApiVersion(0));
+        assert_eq!(outcome.verdict, Verdict::Fail, "{:?}", outcome.detail);
+        let kept = serde_json::to_string(&outcome).unwrap();
+        assert!(kept.len() < 100 * 1024, "{} bytes", kept.len());
+        let got = outcome.got.unwrap();
+        // `[18,18,...]`, and size, correlation id, error and count before the entries.
+        let values = format!("... (cut, {} bytes in all)", APIS * 3 + 1);
+        let frame = format!("... (cut, {} bytes in all)", APIS * 6 + 14);
+        assert!(got["values"]["ApiKeys[].ApiKey"].as_str().unwrap().ends_with(&values));
+        assert!(got["frame"].as_str().unwrap().ends_with(&frame));
+    }
+
+    #[test]
     fn results_are_those_of_the_resources_asked() {
         let resource = |kind: i64, name: &str| json!({ "ResourceType": kind, "ResourceName": name });
         let (one, two) = (resource(2, "a"), resource(4, "a"));
@@ -346,6 +452,23 @@ mod tests {
     }
 
     #[test]
+    fn a_config_has_one_value_in_force() {
+        let judge = |names: &[(&str, Option<&str>)], other: &[(&str, Option<&str>)]| {
+            let configs = |entries: &[(&str, Option<&str>)]| -> Json {
+                entries.iter().map(|(name, value)| json!({ "Name": name, "Value": value })).collect()
+            };
+            let results = [configs(names), configs(other)].map(|configs| json!({ "Configs": configs }));
+            let frame = answer("DescribeConfigs", 1, &json!({ "Results": results }));
+            let answer = Answer::read(definitions::bundled(), &request("DescribeConfigs", 1), &frame).unwrap();
+            has_one_value_each(&answer).is_ok()
+        };
+        assert!(judge(&[("a", Some("1")), ("b", Some("2"))], &[("a", Some("3"))]));
+        assert!(judge(&[("a", Some("1")), ("a", Some("1"))], &[]), "listed again, which `distinct` is for");
+        assert!(!judge(&[], &[("a", Some("1")), ("b", None), ("a", Some("2"))]));
+        assert!(!judge(&[("a", Some("1")), ("a", None)], &[]));
+    }
+
+    #[test]
     fn api_versions_refusal_is_read_in_version_0() {
         let frame = answer("ApiVersions", 0, &json!({ "ErrorCode": 35 }));
         let read = Answer::read(definitions::bundled(), &request("ApiVersions", 4), &frame).unwrap();
@@ -373,7 +496,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let mut connection = Connection { stream };
+                let mut connection = Connection::over(stream);
                 while let Received::Frame(frame) = connection.receive(ANSWER) {
                     let Some(answer) = reply(&frame) else { break };
                     connection.send(&answer);
@@ -392,7 +515,7 @@ mod tests {
     }
 
     fn judge(slug: &str, reply: Reply) -> Outcome {
-        let target = Target { address: broker(reply), peer: "some@1".into(), release: None, run_id: None };
+        let target = Target { addresses: vec![broker(reply)], peer: "some@1".into(), release: None, run_id: None };
         let consents = BTreeSet::from([Consent::Describe, Consent::Hostile]);
         let settings = Settings { seed: 1, consents, level: Level::Must };
         let broker = LiveBroker::connect(target, definitions::bundled(), settings).unwrap();
@@ -477,7 +600,7 @@ mod tests {
     #[test]
     fn what_a_case_needs_makes_it_unsupported_and_nothing_else_does() {
         let judge = |expect: Json, reply: Reply| {
-            let target = Target { address: broker(reply), peer: "some@1".into(), release: None, run_id: None };
+            let target = Target { addresses: vec![broker(reply)], peer: "some@1".into(), release: None, run_id: None };
             let settings = Settings { seed: 1, consents: BTreeSet::new(), level: Level::Must };
             let broker = LiveBroker::connect(target, definitions::bundled(), settings).unwrap();
             broker.run_version(&with_need(expect), ApiVersion(0)).verdict
@@ -505,7 +628,7 @@ mod tests {
 
     #[test]
     fn what_is_not_advertised_is_unsupported() {
-        let target = Target { address: broker(honest), peer: "some@1".into(), release: None, run_id: None };
+        let target = Target { addresses: vec![broker(honest)], peer: "some@1".into(), release: None, run_id: None };
         let settings = Settings { seed: 1, consents: BTreeSet::new(), level: Level::Must };
         let outcomes = run(target, definitions::bundled(), &exchanges(), settings).unwrap();
         let verdict = |case: &str| outcomes.iter().find(|outcome| outcome.case == case).unwrap().verdict;
@@ -520,9 +643,28 @@ mod tests {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
         drop(listener);
-        let target = Target { address, peer: "some@1".into(), release: None, run_id: None };
+        let target = Target { addresses: vec![address], peer: "some@1".into(), release: None, run_id: None };
         let settings = Settings { seed: 1, consents: BTreeSet::new(), level: Level::Must };
         let error = LiveBroker::connect(target, definitions::bundled(), settings).unwrap_err();
         assert_eq!(error.to_string(), "some@1: no answer to ApiVersions version 0: no connection: connection refused");
+    }
+
+    #[test]
+    fn the_first_address_that_answers_is_taken() {
+        let closed = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
+        let settings = || Settings { seed: 1, consents: BTreeSet::new(), level: Level::Must };
+        let connect = |addresses| {
+            let target = Target { addresses, peer: "some@1".into(), release: None, run_id: None };
+            LiveBroker::connect(target, definitions::bundled(), settings())
+        };
+        let (other, right) = (broker(|_| None), broker(honest));
+        let found = connect(vec![closed, other, right]).unwrap();
+        assert_eq!(found.address, right);
+        assert_eq!(found.run_version(&with_need(json!({ "ErrorCode": 0 })), ApiVersion(0)).verdict, Verdict::Pass);
+        let error = connect(vec![closed, other]).unwrap_err().to_string();
+        assert!(
+            error.contains(&format!("{closed}: no answer")) && error.contains(&format!("{other}: no answer")),
+            "{error}"
+        );
     }
 }

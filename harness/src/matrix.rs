@@ -173,6 +173,10 @@ impl Recorder {
     }
 
     fn append(gathered: &mut Gathered, row: &Row) {
+        // A file that a row is missing from is not written on.
+        if gathered.trouble.is_some() {
+            return;
+        }
         match gathered.open.take().map(|open| open()) {
             Some(Ok(file)) => gathered.file = Some(file),
             Some(Err(error)) => gathered.trouble = Some(error),
@@ -181,22 +185,47 @@ impl Recorder {
         let Some(file) = &mut gathered.file else { return };
         let line = serde_json::to_string(row).unwrap_or_default() + "\n";
         if let Err(error) = file.write_all(line.as_bytes()) {
-            gathered.trouble.get_or_insert(error);
+            gathered.trouble = Some(error);
         }
     }
 
+    fn rows(&self) -> std::sync::MutexGuard<'_, Gathered> {
+        self.rows.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
     fn peer(&self, peer: Peer) {
-        let mut gathered = self.rows.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut gathered = self.rows();
         Recorder::append(&mut gathered, &Row::Peer(peer.clone()));
         gathered.peers.push(peer);
     }
 
     fn outcome(&self, outcome: Outcome) {
-        let mut gathered = self.rows.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut gathered = self.rows();
         Recorder::append(&mut gathered, &Row::Outcome(outcome.clone()));
         gathered.outcomes.push(outcome);
     }
+
+    /// Whether a row could not be written.
+    fn failed(&self) -> bool {
+        self.rows().trouble.is_some()
+    }
 }
+
+/// Rows could not be written, which stopped the run: what it found until then.
+#[derive(Debug)]
+pub struct Unwritten {
+    /// A partial run.
+    pub results: Results,
+    error: std::io::Error,
+}
+
+impl std::fmt::Display for Unwritten {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the run was stopped: results.jsonl cannot be written: {}: is the disk full?", self.error)
+    }
+}
+
+impl std::error::Error for Unwritten {}
 
 /// Everything a run is made from.
 pub struct Bench<'a> {
@@ -220,7 +249,7 @@ impl Bench<'_> {
         let checkout = adapter::checkout();
         let mut ready = Vec::new();
         for candidate in candidates {
-            if interrupted() {
+            if self.stopped() {
                 self.recorder.peer(candidate.row(Status::NotRun, Some("the run was interrupted".to_owned())));
                 continue;
             }
@@ -237,7 +266,7 @@ impl Bench<'_> {
                 scope.spawn(|| {
                     loop {
                         let next = queue.lock().unwrap_or_else(std::sync::PoisonError::into_inner).next();
-                        let Some(candidate) = next.filter(|_| !interrupted()) else { return };
+                        let Some(candidate) = next.filter(|_| !self.stopped()) else { return };
                         self.judge(&candidate, checkout.as_deref());
                     }
                 });
@@ -246,28 +275,30 @@ impl Bench<'_> {
         for candidate in queue.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
             self.recorder.peer(candidate.row(Status::NotRun, Some("the run was interrupted".to_owned())));
         }
-        let (publish, whole) = (self.plan.publish, self.selected.len() == self.cases.list().len() && !interrupted());
-        let mut results = self.gathered()?;
+        let (publish, whole) = (self.plan.publish, self.selected.len() == self.cases.list().len() && !self.stopped());
+        let (mut results, trouble) = self.gathered();
         for manifest in adapter::manifests() {
             mark_known(&mut results, &manifest.name, &manifest.known, whole);
             if publish {
                 withhold(&mut results, manifest);
             }
         }
-        Ok(results)
+        written(results, trouble)
     }
 
-    /// The results, sorted.
-    fn gathered(self) -> anyhow::Result<Results> {
+    /// Whether no further case is to be judged: the user says so, or what is found cannot be written.
+    fn stopped(&self) -> bool {
+        interrupted() || self.recorder.failed()
+    }
+
+    /// The results, sorted, and why not all of them could be written.
+    fn gathered(self) -> (Results, Option<std::io::Error>) {
+        let partial = self.stopped();
         let Bench { cases, plan, recorder, .. } = self;
         let gathered = recorder.rows.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(error) = gathered.trouble {
-            return Err(error).context("writing results.jsonl: is the disk full?");
-        }
-        let mut results =
-            Results { run: plan.row(cases, interrupted()), peers: gathered.peers, outcomes: gathered.outcomes };
+        let mut results = Results { run: plan.row(cases, partial), peers: gathered.peers, outcomes: gathered.outcomes };
         results.sort();
-        Ok(results)
+        (results, gathered.trouble)
     }
 
     /// A line on standard error where no progress bar can be drawn, such as in the log of a CI.
@@ -376,7 +407,7 @@ impl Bench<'_> {
     ) {
         for case in self.vectors() {
             for &op in verdict::operations(case) {
-                if interrupted() {
+                if self.stopped() {
                     return;
                 }
                 bar.set_message(format!("judging {peer}: {}", case.id));
@@ -414,7 +445,7 @@ impl Bench<'_> {
         let installation = apache_kafka::install(&peer.version, &peer.build_folder(checkout))?;
         let broker = apache_kafka::Broker::start(&installation)?;
         let target = live_broker::Target {
-            address: broker.address(),
+            addresses: vec![broker.address()],
             peer: candidate.name(),
             release: Some(peer.version.clone()),
             run_id: None,
@@ -442,7 +473,7 @@ impl Bench<'_> {
         let settings = live_broker::Settings { seed: self.plan.seed, consents, level: self.plan.level };
         let broker = live_broker::LiveBroker::connect(target, self.protocol, settings)?;
         for (case, version) in self.exchanges() {
-            if interrupted() {
+            if self.stopped() {
                 break;
             }
             bar.set_message(format!("judging {name}: {}", case.id(version)));
@@ -467,7 +498,7 @@ impl Bench<'_> {
             let mut drive = |message, limit| adapter.ask(message, limit);
             let client = Client::meet(self.protocol, &name, &operations, &mut drive).context("meeting the client")?;
             for (case, version) in self.client_cases() {
-                if interrupted() {
+                if self.stopped() {
                     break;
                 }
                 bar.set_message(format!("judging {name}: {}", case.id(version)));
@@ -500,7 +531,8 @@ impl Bench<'_> {
         }
         bar.finish_and_clear();
         self.recorder.peer(candidate.row(Status::Ran, None));
-        self.gathered()
+        let (results, trouble) = self.gathered();
+        written(results, trouble)
     }
 
     /// Judges a broker that somebody else runs.
@@ -521,7 +553,15 @@ impl Bench<'_> {
             why: None,
             internal: false,
         });
-        self.gathered()
+        let (results, trouble) = self.gathered();
+        written(results, trouble)
+    }
+}
+
+fn written(results: Results, trouble: Option<std::io::Error>) -> anyhow::Result<Results> {
+    match trouble {
+        None => Ok(results),
+        Some(error) => Err(Unwritten { results, error }.into()),
     }
 }
 
@@ -707,6 +747,35 @@ mod tests {
         let mut part = results(outcomes());
         mark_known(&mut part, "peer", &entry, false);
         assert_eq!(verdicts(&part), [Known, Pass]);
+    }
+
+    #[test]
+    fn a_run_whose_rows_cannot_be_written_stops_and_keeps_what_it_found() {
+        let cases = Cases::bundled(crate::definitions::bundled()).unwrap();
+        let selected: BTreeSet<String> =
+            cases.list().into_iter().filter(|case| case.role == Role::Codec).map(|case| case.id).collect();
+        let all = selected.len();
+        let plan = Plan { level: Level::Must, jobs: 1, seed: 1, publish: false };
+        // Rows go down a pipe whose reader leaves after the first hundred.
+        let (reader, writer) = std::io::pipe().unwrap();
+        let reading = std::thread::spawn(move || {
+            std::io::BufRead::lines(std::io::BufReader::with_capacity(64, reader)).take(100).for_each(drop);
+        });
+        let file = File::from(std::os::fd::OwnedFd::from(writer));
+        let bench = Bench {
+            protocol: crate::definitions::bundled(),
+            cases: &cases,
+            plan: &plan,
+            selected,
+            recorder: Recorder::appending(move || Ok(file)),
+            progress: MultiProgress::with_draw_target(indicatif::ProgressDrawTarget::hidden()),
+        };
+        let error = bench.run(&[Candidate::Reference]).unwrap_err();
+        assert!(error.to_string().contains("results.jsonl cannot be written"), "{error}");
+        let kept = error.downcast::<Unwritten>().unwrap().results;
+        assert!(kept.run.partial && kept.peers.len() == 1);
+        assert!(kept.outcomes.len() >= 100 && kept.outcomes.len() < all, "{} of {all}", kept.outcomes.len());
+        reading.join().unwrap();
     }
 
     #[test]

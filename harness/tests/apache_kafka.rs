@@ -31,7 +31,7 @@ fn exchanges() -> Vec<Case> {
 
 fn judge(broker: &Broker, cases: &[Case]) -> Vec<Outcome> {
     let target = Target {
-        address: broker.address(),
+        addresses: vec![broker.address()],
         peer: format!("apache-kafka@{}", broker.version()),
         release: Some(broker.version().to_owned()),
         run_id: None,
@@ -160,6 +160,7 @@ fn opposite(matcher: &Matcher) -> Matcher {
         Matcher::Includes(_) => Matcher::Includes(vec![impossible()]),
         Matcher::SubsetOf(_) => Matcher::SubsetOf(Vec::new()),
         Matcher::Absent => Matcher::Nonempty,
+        Matcher::Distinct => Matcher::Absent,
     }
 }
 

@@ -20,8 +20,10 @@ use crate::scripted_broker::{Exchange, Request};
 pub(super) enum Stopped {
     /// By the client's own declaration.
     Unsupported(String),
-    /// The adapter did not do its part.
+    /// The peer is not there any more.
     NotRun(String),
+    /// The adapter did not keep to the protocol.
+    Broken(String),
     /// The client is not as it should be.
     Deviation(Box<Deviation>),
 }
@@ -70,7 +72,7 @@ impl<'a> Judge<'a> {
                 return Err(deviation(Class::Hang, what).into());
             }
             Answer::Memory(_) => return Err(deviation(Class::Memory, "the client went over its memory cap").into()),
-            Answer::Garbage(what) => return Err(Stopped::NotRun(format!("the adapter broke the protocol: {what}"))),
+            Answer::Garbage(what) => return Err(Stopped::Broken(format!("the adapter broke the protocol: {what}"))),
             Answer::Gone(why) => return Err(Stopped::NotRun(why.clone())),
         };
         let text = |name: &str| line.get(name).and_then(Json::as_str);
@@ -88,7 +90,7 @@ impl<'a> Judge<'a> {
             (Some(why), ..) => Shown::Refused(why),
             (_, Some(text), _) => Shown::Failed { text, code: line.get("code").and_then(Json::as_i64) },
             (.., Some(results)) => Shown::Results(results),
-            _ => return Err(Stopped::NotRun(format!("the adapter's answer is none: {line}"))),
+            _ => return Err(Stopped::Broken(format!("the adapter's answer is none: {line}"))),
         };
         self.shown(&shown)?;
         for (path, matcher) in &self.case.expect.reported {

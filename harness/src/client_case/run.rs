@@ -216,6 +216,9 @@ pub fn run(
         Err(Stopped::NotRun(why)) => {
             (outcome.verdict, outcome.detail) = (Verdict::NotRun, Some(masked(&why, address.port())));
         }
+        Err(Stopped::Broken(what)) => {
+            (outcome.verdict, outcome.detail) = (Verdict::HarnessError, Some(masked(&what, address.port())));
+        }
         Err(Stopped::Deviation(deviation)) => {
             let Deviation { class, at, want, got, detail } = *deviation;
             // Whatever the case is about: no input may do the first three, and a value that never came misleads.

@@ -440,6 +440,10 @@ fn what_a_client_does_not_have_is_unsupported() {
     assert_eq!(judged(good(), unsupported).verdict, Verdict::Unsupported);
     let gone = Fake { request: "", shows: Answer::Gone("lost".into()) };
     assert_eq!(judged(good(), gone).verdict, Verdict::NotRun);
+    let broken = [Answer::Garbage("no JSON".into()), line(json!({ "id": 1 }))];
+    for shows in broken {
+        assert_eq!(judged(good(), Fake { request: "", shows }).verdict, Verdict::HarnessError);
+    }
 }
 
 #[test]

@@ -3,13 +3,14 @@
 use super::matrix::{Select, bundled_cases, finish, judged, select_cases};
 use super::{Exit, Failure, Outcome};
 use crate::adapter::{Known, Launch, Proof};
-use crate::exchange::Consent;
+use crate::cases::Cases;
+use crate::exchange::{Case, Consent};
 use crate::live_broker::Target;
 use crate::matrix::{Plan, mark_known};
 use crate::results::{Results, Role, Verdict};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::ToSocketAddrs;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
 /// Judge your own codec, client or broker, and write a report.
@@ -140,19 +141,21 @@ fn adapter(args: AdapterArgs, role: Role) -> Outcome {
     let plan = Plan { level: args.select.level, jobs: 1, seed: args.select.seed, publish: false };
     let launch = Launch { command: args.command, env: BTreeMap::new() };
     let results = judged(&cases, &plan, selected, &args.select, |bench| bench.certify(role, launch))?;
-    end(results, &cases, &args.select, &args.known, &known)
+    end(results, &cases, &args.select, &args.known, &known, &Lacking::default())
 }
 
 fn broker(args: BrokerArgs) -> Outcome {
     let known = args.known.load()?;
     let unresolved =
         |what: String| Failure { exit: Exit::Environment, error: anyhow::anyhow!("{}: {what}", args.address) };
-    let address = args
+    let addresses: Vec<SocketAddr> = args
         .address
         .to_socket_addrs()
         .map_err(|error| unresolved(format!("{error}; give HOST:PORT, such as 127.0.0.1:9092")))?
-        .next()
-        .ok_or_else(|| unresolved("the name has no address".to_owned()))?;
+        .collect();
+    if addresses.is_empty() {
+        return Err(unresolved("the name has no address".to_owned()));
+    }
     let cases = bundled_cases()?;
     let selected = select_cases(&cases, &[Role::Broker], &args.select)?;
     let allowed = [
@@ -169,40 +172,91 @@ fn broker(args: BrokerArgs) -> Outcome {
     let started =
         std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_millis());
     let target = Target {
-        address,
+        addresses,
         peer: format!("{}@{}", args.name, args.broker_version),
         release,
         run_id: Some(format!("{started:x}")),
     };
-    let results = judged(&cases, &plan, selected, &args.select, |bench| bench.certify_broker(target, consents))?;
-    end(results, &cases, &args.select, &args.known, &known)
+    let given = consents.clone();
+    let results = judged(&cases, &plan, selected, &args.select, |bench| bench.certify_broker(target, given))?;
+    let lacking = Lacking::of(&results, &cases, &consents);
+    end(results, &cases, &args.select, &args.known, &known, &lacking)
+}
+
+/// The cases that were not run for want of consent, and what would give it.
+#[derive(Default)]
+struct Lacking {
+    cases: usize,
+    options: BTreeSet<&'static str>,
+}
+
+impl Lacking {
+    fn of(results: &Results, cases: &Cases, consents: &BTreeSet<Consent>) -> Lacking {
+        let of_case = |case: &Case| case.versions.iter().map(|version| case.id(version)).collect::<Vec<_>>();
+        let options: BTreeMap<String, Vec<&str>> = cases
+            .exchanges
+            .iter()
+            .flat_map(|case| of_case(case).into_iter().map(|id| (id, case.lacking(consents))))
+            .filter(|(_, options)| !options.is_empty())
+            .collect();
+        let unasked = results.outcomes.iter().filter(|outcome| outcome.verdict == Verdict::NotRun);
+        unasked.filter_map(|outcome| options.get(&outcome.case)).fold(Lacking::default(), |mut lacking, options| {
+            lacking.cases += 1;
+            lacking.options.extend(options);
+            lacking
+        })
+    }
+
+    fn options(&self) -> String {
+        self.options.iter().copied().collect::<Vec<_>>().join(", ")
+    }
 }
 
 fn end(
     mut results: Results,
-    cases: &crate::cases::Cases,
+    cases: &Cases,
     select: &Select,
     files: &KnownArgs,
     known: &[Known],
+    lacking: &Lacking,
 ) -> Outcome {
     let name = results.peers.first().map(|peer| peer.peer.split('@').next().unwrap_or_default().to_owned());
     mark_known(&mut results, &name.unwrap_or_default(), known, select.case.is_empty() && select.skip.is_empty());
     files.write(&results)?;
-    let judged = |verdict| !matches!(verdict, Verdict::Unsupported | Verdict::NotRun);
-    if !results.outcomes.iter().any(|outcome| judged(outcome.verdict)) {
-        finish(&results, cases, select, &[])?;
-        let error = anyhow::anyhow!(
-            "nothing was judged: the handshake declares no message or operation that there are cases of"
-        );
-        return Err(Failure { exit: Exit::Environment, error });
+    let exit = finish(&results, cases, select, &[])?;
+    if let Some(why) = nothing_judged(&results, lacking) {
+        return Err(Failure { exit: Exit::Environment, error: anyhow::anyhow!("nothing was judged: {why}") });
     }
-    let unasked = results.outcomes.iter().filter(|outcome| outcome.verdict == Verdict::NotRun).count();
-    if unasked > 0 && results.peers.iter().any(|peer| peer.role == Role::Broker) {
-        anstream::eprintln!(
-            "{unasked} cases were not run: they need more consent (--allow-writes, --allow-broker-writes, --allow-hostile)"
-        );
+    if lacking.cases > 0 {
+        let plural = if lacking.cases == 1 { "case was" } else { "cases were" };
+        anstream::eprintln!("{} {plural} not run for want of consent ({})", lacking.cases, lacking.options());
     }
-    finish(&results, cases, select, &[])
+    Ok(exit)
+}
+
+/// Why nothing was judged, and what to do; `None` where something was.
+fn nothing_judged(results: &Results, lacking: &Lacking) -> Option<String> {
+    use Verdict::{HarnessError, NotRun, Unsupported};
+    let first = |verdict| results.outcomes.iter().find(|outcome| outcome.verdict == verdict);
+    let tell = |outcome: &crate::results::Outcome| {
+        format!("{}: {}", outcome.case, outcome.detail.as_deref().unwrap_or("no reason is given"))
+    };
+    if results.outcomes.iter().any(|outcome| !matches!(outcome.verdict, Unsupported | NotRun | HarnessError)) {
+        return None;
+    }
+    Some(if results.run.partial {
+        "the run was interrupted before".to_owned()
+    } else if let Some(broken) = first(HarnessError) {
+        format!("the adapter, or this suite, is at fault in every case that was run; the first is {}", tell(broken))
+    } else if lacking.cases > 0 {
+        format!("each case that the broker has the versions for needs consent ({})", lacking.options())
+    } else if let Some(not_run) = first(NotRun) {
+        format!("no case could be run; the first is {}", tell(not_run))
+    } else if let Some(unsupported) = first(Unsupported) {
+        format!("the peer has nothing that the selected cases are about; the first is {}", tell(unsupported))
+    } else {
+        "no case was run".to_owned()
+    })
 }
 
 #[cfg(test)]

@@ -3,8 +3,10 @@
 use super::{Exit, Failure, Outcome};
 use crate::cases::Cases;
 use crate::coverage::{self, Coverage};
-use crate::matrix::{Bench, Candidate, Globs, Plan, Recorder, candidates, check_folder, is_glob, open_results};
-use crate::results::{Level, Results, Role, Status, Verdict};
+use crate::matrix::{
+    Bench, Candidate, Globs, Plan, Recorder, Unwritten, candidates, check_folder, is_glob, open_results,
+};
+use crate::results::{Level, Peer, Results, Role, Status, Verdict};
 use crate::{definitions, process, report};
 use indicatif::{MultiProgress, ProgressDrawTarget};
 use std::collections::BTreeSet;
@@ -149,7 +151,14 @@ pub fn run(args: Args) -> Outcome {
     let plan = Plan { level: args.select.level, jobs: args.jobs, seed: args.select.seed, publish: true };
     let named: Vec<String> = args.peer.iter().chain(&args.require).cloned().collect();
     let results = judged(&cases, &plan, selected, &args.select, |bench| bench.run(&peers))?;
-    finish(&results, &cases, &args.select, &named)
+    let exit = finish(&results, &cases, &args.select, &named)?;
+    if results.peers.iter().any(|peer| peer.status == Status::Ran) {
+        return Ok(exit);
+    }
+    let why = |peer: &Peer| format!("  {}: {}", peer.peer, peer.why.as_deref().unwrap_or_default());
+    let lines: Vec<String> = results.peers.iter().map(why).collect();
+    let error = anyhow::anyhow!("no peer could run; the README says what is needed:\n{}", lines.join("\n"));
+    Err(Failure { exit: Exit::Environment, error })
 }
 
 /// Makes the bench, catches Ctrl-C, and opens `results.jsonl` to append to.
@@ -173,7 +182,23 @@ pub fn judged(
         recorder: Recorder::appending(move || open_results(&out, &first)),
         progress,
     };
-    Ok(run(bench)?)
+    let error = match run(bench) {
+        Ok(results) => return Ok(results),
+        Err(error) => error,
+    };
+    let failed = |error: anyhow::Error| Failure { exit: Exit::Environment, error };
+    match error.downcast::<Unwritten>() {
+        Err(error) => Err(failed(error)),
+        Ok(unwritten) => {
+            // What was found until then, as far as there is room for it: each file is replaced whole or not at all.
+            let coverage = coverage_for(&unwritten.results, cases).unwrap_or_default();
+            let told = match report::write(&select.out, &unwritten.results, &cases.infos(), coverage.as_ref()) {
+                Ok(()) => format!("a partial report is in {}", select.out.display()),
+                Err(error) => format!("nor can the whole of a partial report: {error}"),
+            };
+            Err(failed(anyhow::anyhow!("{unwritten}; {told}")))
+        }
+    }
 }
 
 /// What the codec cases cover, for a report that tells of codecs.

@@ -35,8 +35,9 @@ impl Received {
 
 /// A connection, blocking with deadlines.
 pub struct Connection {
-    /// The socket.
-    pub stream: TcpStream,
+    stream: TcpStream,
+    /// What was sent over it, a request or a group of them each; what is sent again and again is held once.
+    sent: Vec<Vec<u8>>,
 }
 
 impl Connection {
@@ -45,11 +46,24 @@ impl Connection {
         let stream = TcpStream::connect_timeout(&address, ANSWER)?;
         stream.set_nodelay(true)?;
         stream.set_write_timeout(Some(ANSWER))?;
-        Ok(Connection { stream })
+        Ok(Connection::over(stream))
+    }
+
+    /// A connection that is there.
+    pub fn over(stream: TcpStream) -> Connection {
+        Connection { stream, sent: Vec::new() }
+    }
+
+    /// What was sent over it, in order.
+    pub fn sent(&self) -> &[Vec<u8>] {
+        &self.sent
     }
 
     /// Sends bytes. That the broker closed the connection is seen when the answer is read.
     pub fn send(&mut self, bytes: &[u8]) {
+        if self.sent.last().is_none_or(|last| last != bytes) {
+            self.sent.push(bytes.to_vec());
+        }
         let _ = self.stream.write_all(bytes);
     }
 

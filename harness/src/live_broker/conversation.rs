@@ -1,6 +1,6 @@
 //! One case at one version on one broker: its scratch topic, its conversation, and the judgement.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -9,10 +9,10 @@ use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
 
 use super::connection::{Connection, Received};
-use super::evidence::{evidence, known_secrets, mask, shows_secret};
+use super::evidence::{evidence, known_secrets, mask, shows_secret, value_evidence};
 use super::message::{Answer, Body, Request};
-use super::{ANSWER, LiveBroker, Refused};
-use crate::exchange::{Case, Consent, Send, Step, StepVersion, substitute};
+use super::{ANSWER, LiveBroker, Refused, Why};
+use crate::exchange::{Case, Send, Step, StepVersion, substitute};
 use crate::expect::{Expect, Found, Matcher, Path, map_text};
 use crate::results::{At, Class, Op, Outcome, Role, Verdict};
 
@@ -107,16 +107,8 @@ impl CaseRun<'_, '_> {
                 return Some((Verdict::Unsupported, why));
             }
         }
-        for consent in case.needs() {
-            let flag = match consent {
-                Consent::Describe => continue,
-                Consent::Writes => "--allow-writes",
-                Consent::BrokerWrites => "--allow-broker-writes",
-                Consent::Hostile => "--allow-hostile",
-            };
-            if !broker.settings.consents.contains(&consent) {
-                return Some((Verdict::NotRun, format!("not without {flag}")));
-            }
+        if let Some(option) = case.lacking(&broker.settings.consents).first() {
+            return Some((Verdict::NotRun, format!("not without {option}")));
         }
         if self.names.node.is_none() && case.steps.iter().any(wants_node) {
             return Some((Verdict::NotRun, "the broker's node id is not known: Metadata was not answered".to_owned()));
@@ -147,18 +139,33 @@ impl CaseRun<'_, '_> {
         }
     }
 
+    /// The scratch topic and the conversation; `None` where there was no connection to have it on.
+    pub fn attempt(&self) -> Option<Outcome> {
+        if let Some(configs) = &self.case.topic
+            && let Err(refused) = self.create_topic(configs)
+        {
+            let why = format!("the scratch topic could not be created: {}", refused.what);
+            if let Why::NoConnection(_) = refused.why {
+                return None;
+            }
+            self.delete_topic();
+            return Some(self.outcome(Verdict::NotRun, Some(why)));
+        }
+        let mut connection = Connection::open(self.broker.address).ok()?;
+        let outcome = self.converse(&mut connection);
+        self.broker.remember(|| self.case.id(self.version), connection.sent());
+        Some(outcome)
+    }
+
     /// The conversation: steps in order until one is not as expected.
-    pub fn converse(&self) -> Outcome {
-        let Ok(mut connection) = Connection::open(self.broker.target.address) else {
-            return self.outcome(Verdict::NotRun, Some("the broker accepts no connection any more".to_owned()));
-        };
+    fn converse(&self, connection: &mut Connection) -> Outcome {
         let mut notes: Vec<String> = Vec::new();
         let mut index = 0;
         while index < self.case.steps.len() {
             // Pipelined steps and the one they lead to.
             let length = self.case.steps[index..].iter().take_while(|step| step.pipelined).count() + 1;
             let group = &self.case.steps[index..(index + length).min(self.case.steps.len())];
-            match self.group(&mut connection, index, group) {
+            match self.group(connection, index, group) {
                 Ok(more) => notes.extend(more),
                 Err(GroupError::Ours(what)) => return self.outcome(Verdict::HarnessError, Some(what)),
                 Err(GroupError::Deviation(deviation)) if deviation.moot => {
@@ -168,7 +175,7 @@ impl CaseRun<'_, '_> {
             }
             index += group.len();
         }
-        if let Some(deviation) = self.left_unread(&mut connection) {
+        if let Some(deviation) = self.left_unread(connection) {
             return self.deviation(deviation);
         }
         match notes.is_empty() {
@@ -202,7 +209,7 @@ impl CaseRun<'_, '_> {
                 class: Class::WrongAnswer,
                 path: None,
                 detail: "behind the last answer comes something that nobody asked for".to_owned(),
-                sent: self.everything_sent(),
+                sent: evidence(&connection.sent().concat()),
                 want: "silent".into(),
                 got: "an answer".into(),
                 again: false,
@@ -324,10 +331,10 @@ impl CaseRun<'_, '_> {
             Expect::Values(values) => self.compare_values(values, request, answer)?,
             Expect::Closed | Expect::Silent => unreachable!("handled above"),
         }
-        match &request.body {
-            Some(asked) => has_results_of(asked, answer),
-            None => Ok(()),
+        if let Some(asked) = &request.body {
+            has_results_of(asked, answer)?;
         }
+        has_one_value_each(answer)
     }
 
     fn compare_values(
@@ -373,7 +380,7 @@ impl CaseRun<'_, '_> {
         let masked = match received {
             Received::Frame(frame) => {
                 let secrets = known_secrets(&self.case.steps);
-                Some(mask(self.broker.protocol, self.broker.target.address.port(), &secrets, request, frame))
+                Some(mask(self.broker.protocol, self.broker.address.port(), &secrets, request, frame))
             }
             _ => None,
         };
@@ -382,7 +389,7 @@ impl CaseRun<'_, '_> {
             // What is shown comes out of the masked bytes: values that are secret or differ by machine are blanked there.
             let shown = masked.as_ref().and_then(|masked| matcher.check(path, masked.body.as_ref()?).err());
             want.insert(path.to_string(), matcher.to_json());
-            got.insert(path.to_string(), shown.as_ref().unwrap_or(found).to_json());
+            got.insert(path.to_string(), value_evidence(shown.as_ref().unwrap_or(found).to_json()));
         }
         let got_values = (!got.is_empty()).then_some(Json::Object(got));
         let got = match &masked {
@@ -449,13 +456,7 @@ impl CaseRun<'_, '_> {
         pieces.into_iter().rev().flatten().copied().collect()
     }
 
-    /// Everything the case sends, in hex.
-    pub fn everything_sent(&self) -> String {
-        let requests = self.case.steps.iter().enumerate().filter_map(|(index, step)| self.request(index, step).ok());
-        requests.map(|request| evidence(&request.frame)).collect()
-    }
-
-    pub fn create_topic(&self, configs: &BTreeMap<String, String>) -> Result<(), Refused> {
+    fn create_topic(&self, configs: &BTreeMap<String, String>) -> Result<(), Refused> {
         let configs: Vec<Json> = configs.iter().map(|(name, value)| json!({ "Name": name, "Value": value })).collect();
         let topic = json!({
             "Name": self.names.topic(), "NumPartitions": 1, "ReplicationFactor": 1, "Assignments": [], "Configs": configs,
@@ -490,7 +491,7 @@ impl CaseRun<'_, '_> {
         }
     }
 
-    pub fn delete_topic(&self) {
+    fn delete_topic(&self) {
         let topic = self.names.topic();
         let range = self.broker.advertised(DELETE_TOPICS);
         // Up to version 5 topics are named in a list of texts, from 6 on in structures (KIP-516).
@@ -616,6 +617,22 @@ pub(super) fn has_error(answer: &Answer, code: i16) -> Result<(), Mismatch> {
     let found = matcher.check(&path, &answer.body).err().unwrap_or(Found::Nothing);
     let wrong = WrongValue { path, matcher, found };
     Err(Mismatch { class: wrong.class(), what: wrong.describe(), values: vec![wrong], well_formed: true, leak: false })
+}
+
+/// A config has one value in force: where a result of DescribeConfigs lists it again, with the same.
+pub(super) fn has_one_value_each(answer: &Answer) -> Result<(), Mismatch> {
+    let results = answer.body.get("Results").and_then(Json::as_array).map(Vec::as_slice).unwrap_or_default();
+    for (number, result) in results.iter().enumerate() {
+        let mut values = HashMap::new();
+        for config in result.get("Configs").and_then(Json::as_array).into_iter().flatten() {
+            let (name, value) = (config["Name"].as_str().unwrap_or_default(), &config["Value"]);
+            if values.insert(name, value).is_some_and(|other| other != value) {
+                let what = format!("Results[{number}].Configs has a config twice, with different values");
+                return Err(Mismatch::plain(Class::WrongValue, what));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Each resource asked has one result, and nothing else has: by type and name, in any order. A type that the broker does

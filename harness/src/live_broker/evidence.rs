@@ -1,13 +1,17 @@
 //! What an outcome shows of an answer: no secrets, nothing that differs by machine or moment, and not too much.
 
+use std::collections::HashSet;
+
 use codec::{Frame, Protocol, decode_frame, hex};
 use serde_json::Value as Json;
 
 use super::message::{Request, response_layout};
 use crate::exchange::{Send, Step};
 
-/// The most bytes of an answer that an outcome shows.
-const EVIDENCE: usize = 4096;
+/// The most bytes of a frame that an outcome shows.
+const FRAME_SHOWN: usize = 4096;
+/// The most bytes of a value, in JSON, that an outcome shows.
+const VALUE_SHOWN: usize = 64 * 1024;
 
 /// An answer with what may not be shown, or differs from run to run, blanked in its bytes.
 pub struct Masked {
@@ -71,8 +75,9 @@ pub fn mask(protocol: &Protocol, port: u16, secrets: &[String], request: &Reques
     frame.body().walk(&mut |path, _, node| {
         let Some(field) = node.layout_field() else { return };
         let by_name = MACHINE_FIELDS.contains(&&*field.name);
+        // A value belongs to the entry, or to the synonym of an entry, whose path its own begins with.
         let is_secret =
-            || secret.iter().any(|entry| path.strip_prefix(entry).is_some_and(|rest| rest.ends_with(".Value")));
+            || path.ends_with(".Value") && path.match_indices('.').any(|(dot, _)| secret.contains(&path[..dot]));
         // Paths of a machine, addresses, or the port of this run.
         let of_machine = |text: &str| text.contains('/') || text.contains(&port);
         let known = |text: &str| shows_secret(text.as_bytes(), secrets);
@@ -88,8 +93,8 @@ pub fn mask(protocol: &Protocol, port: u16, secrets: &[String], request: &Reques
 }
 
 /// Paths of the config entries that are flagged as sensitive, or are passwords by their type.
-fn secret_entries(frame: &Frame) -> Vec<String> {
-    let mut entries = Vec::new();
+fn secret_entries(frame: &Frame) -> HashSet<String> {
+    let mut entries = HashSet::new();
     frame.body().walk(&mut |path, _, node| {
         let flagged = path.strip_suffix(".IsSensitive").filter(|_| node.integer() != Some(0));
         let typed = path.strip_suffix(".ConfigType").filter(|_| node.integer() == Some(PASSWORD));
@@ -100,8 +105,22 @@ fn secret_entries(frame: &Frame) -> Vec<String> {
 
 /// Bytes as hex for an outcome, cut where there are very many.
 pub fn evidence(bytes: &[u8]) -> String {
-    match bytes.get(..EVIDENCE) {
-        Some(beginning) if bytes.len() > EVIDENCE => format!("{}...", hex(beginning)),
+    match bytes.get(..FRAME_SHOWN) {
+        Some(beginning) if bytes.len() > FRAME_SHOWN => cut(&hex(beginning), bytes.len()),
         _ => hex(bytes),
     }
+}
+
+/// A value for an outcome, as the beginning of its text where it is very large: a broker may answer megabytes to every
+/// case, and all outcomes are held until the run ends.
+pub fn value_evidence(value: Json) -> Json {
+    let text = value.to_string();
+    if text.len() <= VALUE_SHOWN {
+        return value;
+    }
+    cut(&text[..text.floor_char_boundary(VALUE_SHOWN)], text.len()).into()
+}
+
+fn cut(beginning: &str, bytes: usize) -> String {
+    format!("{beginning}... (cut, {bytes} bytes in all)")
 }

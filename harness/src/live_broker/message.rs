@@ -176,7 +176,14 @@ impl Answer {
         let id = frame.header().get("CorrelationId").and_then(|node| node.integer()).unwrap_or_default();
         let anomalies = frame.header.anomalies().iter().chain(frame.body.anomalies());
         let left = bytes.len().checked_sub(frame.end).filter(|left| *left > 0);
-        let liberties: Vec<String> = anomalies.map(|anomaly| anomaly.kind.to_string()).collect();
+        // One for each kind: there may be as many as there are bytes.
+        let mut liberties: Vec<String> = Vec::new();
+        for anomaly in anomalies {
+            let kind = anomaly.kind.to_string();
+            if !liberties.contains(&kind) {
+                liberties.push(kind);
+            }
+        }
         Ok(Answer {
             correlation_id: i32::try_from(id).unwrap_or_default(),
             version: layout.body.version(),

@@ -1,0 +1,312 @@
+//! Runs that go wrong: `certify` against brokers that end, hang and come back, and adapters that nothing can be judged of;
+//! `matrix` without a peer that can run, and on a disk that is full. The brokers are small TCP servers of this file; their
+//! bytes were written by hand from the protocol guide.
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use kafka_conform::results::{Class, Outcome, Results, Verdict};
+use std::io::{Read as _, Write as _};
+
+/// What a server does with a request.
+enum Act {
+    /// Answers ApiVersions, of which it has version 0 alone.
+    Answer,
+    /// Closes the connection.
+    Close,
+    /// Nothing, and keeps the connection.
+    Silence,
+    /// Ends: its connection and its port are closed. After that time it listens again, or never.
+    End(Option<Duration>),
+    /// The same, after an answer.
+    AnswerAndEnd(Option<Duration>),
+}
+
+/// A broker that handles one connection at a time.
+struct Server {
+    address: SocketAddr,
+    /// Each request that came, size included.
+    received: Arc<Mutex<Vec<Vec<u8>>>>,
+}
+
+impl Server {
+    /// `act` is asked with the number of a request, from 0, and its frame.
+    fn start(act: fn(usize, &[u8]) -> Act) -> Server {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let received = Arc::new(Mutex::new(Vec::new()));
+        let seen = received.clone();
+        std::thread::spawn(move || {
+            let mut listener = listener;
+            while let Some(pause) = serve(&listener, &seen, act) {
+                drop(listener);
+                std::thread::sleep(pause);
+                listener = TcpListener::bind(address).unwrap();
+            }
+        });
+        Server { address, received }
+    }
+
+    fn certify(&self, options: &[&str]) -> Certified {
+        let address = self.address.to_string();
+        // An observed case that this server is not like: after it the suite would look whether the server is there.
+        let skip = ["--skip", "broker/api-versions/v0/ranges-hold-the-config-apis"];
+        certify(&[&["broker", &address], &skip[..], options].concat(), &[])
+    }
+
+    fn last_received(&self) -> String {
+        codec::hex(self.received.lock().unwrap().last().expect("it was asked"))
+    }
+}
+
+/// Serves until it is to end; gives the time until it is to be there again.
+fn serve(listener: &TcpListener, received: &Mutex<Vec<Vec<u8>>>, act: fn(usize, &[u8]) -> Act) -> Option<Duration> {
+    for mut stream in listener.incoming().map(|stream| stream.unwrap()) {
+        let mut size = [0; 4];
+        while stream.read_exact(&mut size).is_ok() {
+            let mut frame = size.to_vec();
+            frame.resize(4 + usize::try_from(i32::from_be_bytes(size)).unwrap_or(0).min(1 << 20), 0);
+            if stream.read_exact(&mut frame[4..]).is_err() {
+                break;
+            }
+            let number = {
+                let mut received = received.lock().unwrap();
+                received.push(frame.clone());
+                received.len() - 1
+            };
+            let act = act(number, &frame);
+            if let Act::Answer | Act::AnswerAndEnd(_) = act {
+                // Size 16, the request's correlation id, an error, one API: 18, versions 0 to 0. An answer to a higher
+                // version than that says 35, UNSUPPORTED_VERSION, in the same form.
+                let error = if frame[6..8] == [0, 0] { 0 } else { 35 };
+                let api = [0, 18, 0, 0, 0, 0];
+                let answer = [&[0, 0, 0, 16], &frame[8..12], &[0, error, 0, 0, 0, 1], &api].concat();
+                stream.write_all(&answer).unwrap();
+            }
+            match act {
+                Act::Answer | Act::Silence => {}
+                Act::Close => break,
+                Act::End(pause) | Act::AnswerAndEnd(pause) => return pause,
+            }
+        }
+    }
+    None
+}
+
+struct Certified {
+    code: Option<i32>,
+    said: String,
+    results: Option<Results>,
+}
+
+impl Certified {
+    fn outcomes(&self) -> &[Outcome] {
+        &self.results.as_ref().expect("there are results").outcomes
+    }
+
+    fn faults(&self) -> Vec<&Outcome> {
+        self.outcomes().iter().filter(|outcome| outcome.verdict == Verdict::Fail).collect()
+    }
+
+    fn not_run(&self, beginning: &str) -> usize {
+        let begins = |outcome: &&Outcome| outcome.detail.as_ref().is_some_and(|detail| detail.starts_with(beginning));
+        self.outcomes().iter().filter(|outcome| outcome.verdict == Verdict::NotRun).filter(begins).count()
+    }
+}
+
+fn certify(arguments: &[&str], adapter: &[&str]) -> Certified {
+    let out = tempfile::tempdir().expect("there is a temporary folder");
+    let output = run(arguments, out.path(), adapter);
+    let text = std::fs::read_to_string(out.path().join("results.jsonl")).ok();
+    Certified {
+        code: output.status.code(),
+        said: String::from_utf8_lossy(&output.stderr).into_owned(),
+        results: text.filter(|text| !text.is_empty()).map(|text| Results::from_jsonl(&text).unwrap()),
+    }
+}
+
+fn binary() -> std::ffi::OsString {
+    // At run time: the compiler wrapper is a shell script, and shells drop variables with a hyphen.
+    std::env::var_os("CARGO_BIN_EXE_kafka-conform").expect("cargo says where the binary is")
+}
+
+fn run(arguments: &[&str], out: &Path, adapter: &[&str]) -> Output {
+    let mut command = Command::new(binary());
+    command.arg("certify").args(arguments).arg("--out").arg(out);
+    if !adapter.is_empty() {
+        command.arg("--").args(adapter);
+    }
+    command.output().expect("the binary runs")
+}
+
+/// The first request is the one that meets the broker, so that this is the first of the third case.
+const IN_A_CASE: usize = 3;
+
+#[test]
+fn a_broker_that_ends_within_a_case_crashed_and_the_rest_is_not_run() {
+    let server = Server::start(|number, _| if number < IN_A_CASE { Act::Answer } else { Act::End(None) });
+    let certified = server.certify(&[]);
+    assert_eq!(certified.code, Some(1), "{}", certified.said);
+    let faults = certified.faults();
+    let [crash] = faults.as_slice() else { panic!("{faults:#?}") };
+    assert_eq!((crash.class, crash.severity), (Some(Class::Crash), Some(1)));
+    assert_eq!(crash.sent.as_deref(), Some(&*server.last_received()));
+    assert!(crash.detail.as_ref().unwrap().contains("accepts no connection any more"), "{crash:?}");
+    let gone = certified.not_run("the broker is gone: it accepts no connection any more");
+    assert!(gone > 0);
+    let without_consent = certified.not_run("not without --allow-");
+    let not_run = certified.not_run("");
+    assert_eq!(gone + without_consent, not_run);
+    let hint = format!("\n{without_consent} cases were not run for want of consent (--allow-hostile)\n");
+    assert!(format!("\n{}", certified.said).contains(&hint), "{}", certified.said);
+}
+
+#[test]
+fn a_broker_that_ends_between_two_cases_crashed_by_what_was_sent_last() {
+    let server = Server::start(|number, _| if number < IN_A_CASE { Act::Answer } else { Act::AnswerAndEnd(None) });
+    let certified = server.certify(&[]);
+    assert_eq!(certified.code, Some(1), "{}", certified.said);
+    let faults = certified.faults();
+    let [crash] = faults.as_slice() else { panic!("{faults:#?}") };
+    assert_eq!(crash.class, Some(Class::Crash));
+    assert_eq!(crash.sent.as_deref(), Some(&*server.last_received()));
+    let detail = crash.detail.as_ref().unwrap();
+    assert!(detail.contains("sent last was broker/api-versions/v0/") && !detail.contains(&crash.case), "{crash:?}");
+    assert!(certified.not_run("the broker is gone") > 0);
+}
+
+#[test]
+fn a_broker_that_ends_once_it_was_met_crashed_by_the_suites_own_request() {
+    let server = Server::start(|_, _| Act::AnswerAndEnd(None));
+    let certified = server.certify(&[]);
+    assert_eq!(certified.code, Some(1), "{}", certified.said);
+    let faults = certified.faults();
+    let [crash] = faults.as_slice() else { panic!("{faults:#?}") };
+    assert_eq!(crash.class, Some(Class::Crash));
+    assert_eq!(crash.sent.as_deref(), Some(&*server.last_received()));
+    assert!(
+        crash.detail.as_ref().unwrap().contains("a request of the suite's own, ApiVersions version 0"),
+        "{crash:?}"
+    );
+}
+
+#[test]
+fn a_broker_that_closes_one_connection_is_there_for_the_next() {
+    let server = Server::start(|number, _| if number == IN_A_CASE { Act::Close } else { Act::Answer });
+    let certified = server.certify(&[]);
+    assert_eq!(certified.code, Some(1), "{}", certified.said);
+    let faults = certified.faults();
+    let [closed] = faults.as_slice() else { panic!("{faults:#?}") };
+    assert_eq!(closed.class, Some(Class::Closed));
+    assert_eq!(certified.not_run("the broker is gone"), 0);
+    assert!(certified.outcomes().iter().filter(|outcome| outcome.verdict == Verdict::Pass).count() > 3);
+}
+
+#[test]
+fn a_broker_that_is_slow_to_take_a_connection_is_waited_for() {
+    const PAUSE: Duration = Duration::from_millis(1500);
+    let always = Server::start(|_, _| Act::Answer).certify(&[]);
+    assert_eq!(always.code, Some(0), "{}", always.said);
+    let server = Server::start(|number, _| match number {
+        IN_A_CASE => Act::AnswerAndEnd(Some(PAUSE)),
+        _ => Act::Answer,
+    });
+    let verdicts = |certified: &Certified| {
+        certified.outcomes().iter().map(|outcome| (outcome.case.clone(), outcome.verdict)).collect::<Vec<_>>()
+    };
+    let certified = server.certify(&[]);
+    assert_eq!((certified.code, verdicts(&certified)), (Some(0), verdicts(&always)), "{}", certified.said);
+}
+
+#[test]
+fn a_broker_that_is_started_again_after_it_ended_crashed_and_is_judged_on() {
+    // A negative frame size, and the size alone: this server ends at it.
+    let server = Server::start(|_, frame| {
+        if frame == [0xff, 0xff, 0xff, 0xff] { Act::End(Some(Duration::from_secs(1))) } else { Act::Answer }
+    });
+    let case = |slug: &str| format!("broker/api-versions/v0/{slug}");
+    let (negative, answered) = (case("frame-size-negative"), case("null-client-id"));
+    let certified = server.certify(&["--allow-hostile", "--case", &negative, "--case", &answered]);
+    assert_eq!(certified.code, Some(1), "{}", certified.said);
+    let outcome = |id: &str| certified.outcomes().iter().find(|outcome| outcome.case == id).unwrap();
+    let crash = outcome(&negative);
+    assert_eq!(
+        (crash.verdict, crash.class, crash.sent.as_deref()),
+        (Verdict::Fail, Some(Class::Crash), Some("ffffffff"))
+    );
+    assert!(crash.detail.as_ref().unwrap().contains("started again"), "{crash:?}");
+    assert_eq!(outcome(&answered).verdict, Verdict::Pass);
+}
+
+#[test]
+fn a_broker_that_answers_no_more_hangs_and_the_rest_is_not_run() {
+    let server = Server::start(|number, _| if number < IN_A_CASE { Act::Answer } else { Act::Silence });
+    let certified = server.certify(&[]);
+    assert_eq!(certified.code, Some(1), "{}", certified.said);
+    let faults = certified.faults();
+    let [hang] = faults.as_slice() else { panic!("{faults:#?}") };
+    assert_eq!((hang.class, hang.severity), (Some(Class::Hang), Some(1)));
+    assert!(certified.not_run("the broker is gone: ApiVersions is answered no more") > 0);
+}
+
+/// What a shell adapter says at its start, and to the probe.
+fn adapter(rest: &str) -> String {
+    let handshake = r#"read -r line; echo '{"protocol":1,"peer":"shell","version":"1","supports":SUPPORTS}'"#;
+    let probe = r#"read -r line; echo '{"id":1,"unsupported":"no such message"}'"#;
+    let (supports, rest) = rest.split_once('|').expect("what it supports stands before a bar");
+    format!("{}; {probe}; {rest}", handshake.replace("SUPPORTS", supports))
+}
+
+#[test]
+fn why_nothing_was_judged_is_told_as_it_is() {
+    let check = |certified: Certified, says: &str, not: &[&str]| {
+        assert_eq!(certified.code, Some(3), "{}", certified.said);
+        assert!(certified.said.contains("nothing was judged: ") && certified.said.contains(says), "{}", certified.said);
+        assert!(!not.iter().any(|text| certified.said.contains(text)), "{}", certified.said);
+    };
+    let case = ["codec", "--case", "codec/alter-configs-response/v2/**"];
+    let shell = |rest: &str| certify(&case, &["sh", "-c", &adapter(rest)]);
+    let nothing = "the peer has nothing that the selected cases are about";
+    check(shell("{}|cat > /dev/null"), nothing, &["fault", "consent"]);
+    let garbage = r#"{"AlterConfigsResponse":{"decode":"0-2","encode":"0-2"}}|echo hello; cat > /dev/null"#;
+    check(shell(garbage), "the adapter broke the protocol", &[nothing, "consent"]);
+
+    let server = Server::start(|_, _| Act::Answer);
+    let hostile = server.certify(&["--case", "broker/api-versions/v0/frame-size-*"]);
+    check(hostile, "needs consent (--allow-hostile)", &[nothing, "fault"]);
+    let lacking = server.certify(&["--case", "broker/describe-configs/v4/broker-all-keys"]);
+    check(lacking, "the broker does not advertise DescribeConfigs", &["consent", "fault"]);
+}
+
+#[test]
+fn a_matrix_of_peers_that_cannot_run_is_no_success() {
+    let out = tempfile::tempdir().unwrap();
+    let mut command = Command::new(binary());
+    command.args(["matrix", "--role", "broker", "--out"]).arg(out.path());
+    // No program is found there, Java neither.
+    let output = command.env("PATH", out.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("no peer could run") && said.contains("apache-kafka@4.4.0: java is not there"), "{said}");
+    assert!(out.path().join("index.html").is_file());
+}
+
+#[test]
+fn a_run_on_a_disk_that_is_full_stops_and_says_so() {
+    let out = tempfile::tempdir().unwrap();
+    // A file may have 100 blocks of half a KiB or one, which stands for a disk with so much room.
+    let script = "trap '' XFSZ; ulimit -f 100; exec \"$0\" \"$@\"";
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).arg(binary()).args(["matrix", "--peer", "reference", "--out"]).arg(out.path());
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("the run was stopped: results.jsonl cannot be written"), "{said}");
+    // What was written until then is left as it is.
+    let text = std::fs::read_to_string(out.path().join("results.jsonl")).unwrap();
+    assert!(text.lines().next().unwrap().contains("\"partial\":true"), "{said}");
+    assert!(text.lines().count() > 50 && text.len() >= 50 * 1024, "{} bytes", text.len());
+}

@@ -23,6 +23,7 @@ const MANIFESTS: &[&str] = &[
     include_str!("../../adapters/apache-kafka/adapter.toml"),
     include_str!("../../adapters/kafka-clients/adapter.toml"),
     include_str!("../../adapters/kafka-protocol/adapter.toml"),
+    include_str!("../../adapters/kafka-python/adapter.toml"),
     include_str!("../../adapters/kmsg/adapter.toml"),
     include_str!("../../adapters/librdkafka/adapter.toml"),
     include_str!("../../adapters/rust-rdkafka/adapter.toml"),

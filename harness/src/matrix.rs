@@ -192,6 +192,7 @@ impl Recorder {
     }
 
     fn outcome(&self, outcome: Outcome) {
+        let outcome = outcome.bounded();
         let mut gathered = self.rows.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         Recorder::append(&mut gathered, &Row::Outcome(outcome.clone()));
         gathered.outcomes.push(outcome);

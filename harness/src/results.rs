@@ -227,6 +227,39 @@ pub struct Outcome {
     pub elapsed_ms: u64,
 }
 
+/// How much is kept of what came, and of what was due, in bytes: more than the longest right answer to a case takes.
+const EVIDENCE_KEPT: usize = 96 << 10;
+/// How much is kept of a sentence or a path, in bytes.
+const SENTENCE_KEPT: usize = 4 << 10;
+
+impl Outcome {
+    /// The same with evidence of bounded size: a peer may answer megabytes in every case, and all outcomes of a run are
+    /// in memory at once. What is longer becomes a text that ends with how long it was.
+    pub fn bounded(self) -> Outcome {
+        let at = self.at.map(|at| At { path: kept(at.path, SENTENCE_KEPT), ..at });
+        let evidence = |json: Json| match json {
+            Json::String(text) => Json::String(kept(text, EVIDENCE_KEPT)),
+            json => match json.to_string() {
+                text if text.len() > EVIDENCE_KEPT => Json::String(kept(text, EVIDENCE_KEPT)),
+                _ => json,
+            },
+        };
+        let detail = self.detail.map(|text| kept(text, SENTENCE_KEPT));
+        Outcome { at, want: self.want.map(evidence), got: self.got.map(evidence), detail, ..self }
+    }
+}
+
+/// A text, cut where it is longer than `most` bytes: copied, since the start of a large block keeps its hole from being
+/// used again.
+fn kept(text: String, most: usize) -> String {
+    match text.len() {
+        length if length > most => {
+            format!("{}... (cut, {length} bytes in all)", &text[..text.floor_char_boundary(most)])
+        }
+        _ => text,
+    }
+}
+
 /// A whole `results.jsonl`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Results {
@@ -278,4 +311,38 @@ pub struct CaseInfo {
     pub requires: String,
     /// Definition fields, KIPs, guide sections, public reports.
     pub cite: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn outcome(got: Json, detail: String) -> Outcome {
+        let row = json!({ "peer": "p@1", "role": "codec", "message": "M", "api": "M", "version": 0, "case": "c",
+            "op": "decode", "level": "must", "verdict": "fail", "class": null, "severity": null, "elapsed_ms": 0,
+            "at": { "path": detail, "offset": 1, "length": 2 }, "got": got, "detail": detail });
+        serde_json::from_value(row).unwrap()
+    }
+
+    #[test]
+    fn long_evidence_is_cut_and_says_so() {
+        let detail = "\u{e9}".repeat(100_000);
+        for (got, length) in [(json!("x".repeat(1 << 20)), 1 << 20), (json!(vec![0; 1 << 20]), (2 << 20) + 1)] {
+            let cut = outcome(got, detail.clone()).bounded();
+            let Some(Json::String(text)) = &cut.got else { panic!("{:?}", cut.got) };
+            assert!(text.ends_with(&format!("... (cut, {length} bytes in all)")));
+            assert!(serde_json::to_string(&cut).unwrap().len() < 128 << 10);
+            assert!(cut.detail.is_some_and(|detail| detail.ends_with("... (cut, 200000 bytes in all)")));
+        }
+    }
+
+    #[test]
+    fn evidence_of_ordinary_size_stays_as_it_is() {
+        // 32,768 characters, the longest text of a case, as the bytes of an answer.
+        let whole = outcome(json!("61".repeat(1 << 15)), "another value at Results".to_owned());
+        assert_eq!(whole.clone().bounded(), whole);
+        let whole = outcome(json!({ "value": { "A": [1, null] }, "left": 1 }), String::new());
+        assert_eq!(whole.clone().bounded(), whole);
+    }
 }

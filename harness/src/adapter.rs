@@ -564,8 +564,8 @@ impl Running {
                 Ok(Err(what)) => return Answer::Garbage(what),
                 Err(RecvTimeoutError::Disconnected) => return self.crashed(),
                 Err(RecvTimeoutError::Timeout) => {
-                    if let Some(resident) = self.process.resident().filter(|&resident| resident > MEMORY_LIMIT) {
-                        return Answer::Memory(resident);
+                    if let Some(memory) = self.process.memory(MEMORY_LIMIT).filter(|&memory| memory > MEMORY_LIMIT) {
+                        return Answer::Memory(memory);
                     }
                     // A child of a dead peer may hold its output open. What it wrote before it died has been read by
                     // the second time.

@@ -1,6 +1,10 @@
 //! A peer as a process of its own: its manifest, how it is built and started, and the JSON lines it speaks. Whatever a
 //! peer does, die, hang, flood, or eat memory, is an [`Answer`], never our failure.
 
+mod line;
+
+pub use line::{LINE_LIMIT, Said, VALUES_LIMIT, cut};
+
 use crate::process::Guarded;
 use crate::results::{Class, Role};
 use anyhow::{Context as _, bail};
@@ -32,8 +36,6 @@ const MANIFESTS: &[&str] = &[
 const BUILD_DEADLINE: Duration = Duration::from_secs(1800);
 /// Time from start to handshake: a JVM on a busy machine.
 const START_DEADLINE: Duration = Duration::from_secs(60);
-/// A longer line from a peer is a flood.
-const LINE_LIMIT: u64 = 64 << 20;
 /// Resident memory a peer may take: 1 GiB.
 const MEMORY_LIMIT: u64 = 1 << 30;
 /// How much of a peer's standard error is kept.
@@ -388,6 +390,11 @@ impl Handshake {
     }
 }
 
+/// What a broken adapter is called, in whatever role.
+pub fn broke_protocol(what: &str) -> String {
+    format!("the adapter broke the protocol: {what}")
+}
+
 /// What came of asking a peer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
@@ -495,15 +502,15 @@ impl Running {
             }
         });
         // Bounded, so that a peer that floods us waits instead of filling our memory.
-        let (sender, lines) = sync_channel(16);
+        let (sender, lines) = sync_channel(1);
         std::thread::spawn(move || {
             let mut stdout = BufReader::new(stdout);
             loop {
                 let mut line = Vec::new();
-                let read = stdout.by_ref().take(LINE_LIMIT).read_until(b'\n', &mut line);
+                let read = stdout.by_ref().take(LINE_LIMIT as u64).read_until(b'\n', &mut line);
                 let line = match read {
                     Ok(0) | Err(_) => return,
-                    Ok(_) if line.last() != Some(&b'\n') && line.len() as u64 >= LINE_LIMIT => {
+                    Ok(_) if line.last() != Some(&b'\n') && line.len() >= LINE_LIMIT => {
                         Err(format!("a line of over {} MiB", LINE_LIMIT >> 20))
                     }
                     Ok(_) => String::from_utf8(line).map_err(|_| "a line that is not UTF-8".to_owned()),
@@ -552,14 +559,14 @@ impl Running {
         loop {
             match self.lines.recv_timeout(Duration::from_millis(50)) {
                 Ok(Ok(line)) if line.trim().is_empty() => {}
-                Ok(Ok(line)) => match serde_json::from_str::<Json>(&line) {
+                Ok(Ok(line)) => match line::parse(&line) {
                     Ok(json) if is_answer(&json) => return Answer::Line(json),
                     // An answer to what was not asked: a few may be left from before, a flood is not.
                     Ok(_) if strays < 100 => strays += 1,
                     Ok(json) => {
                         return Answer::Garbage(format!("answers that nobody asked for: {}", cut(&json.to_string())));
                     }
-                    Err(error) => return Answer::Garbage(format!("a line that is not JSON ({error}): {}", cut(&line))),
+                    Err(what) => return Answer::Garbage(what),
                 },
                 Ok(Err(what)) => return Answer::Garbage(what),
                 Err(RecvTimeoutError::Disconnected) => return self.crashed(),
@@ -596,13 +603,6 @@ impl Running {
         let last = said.lines().rfind(telling).unwrap_or_default();
         Answer::Crashed(if last.is_empty() { how } else { format!("{how}: {}", cut(last)) })
     }
-}
-
-/// The start of a text that may be long.
-pub fn cut(text: &str) -> String {
-    const KEPT: usize = 300;
-    let text = text.trim();
-    if text.len() <= KEPT { text.to_owned() } else { format!("{}...", &text[..text.floor_char_boundary(KEPT)]) }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The main job: which peers, which cases, run them all, and gather what came of it.
 
-use crate::adapter::{self, Adapter, Answer, Handshake, Launch, Manifest, PeerVersion};
+use crate::adapter::{self, Adapter, Answer, Handshake, Launch, Manifest, PeerVersion, Said};
 use crate::cases::Cases;
 use crate::client_case::{self, Client, ClientCase};
 use crate::process::interrupted;
@@ -539,10 +539,14 @@ fn probe(adapter: &mut Adapter) -> anyhow::Result<()> {
     let request = json!({ "op": "decode", "message": "NoSuchMessage", "version": 0, "part": "body", "bytes": "00" });
     match adapter.ask(request, CASE_DEADLINE) {
         Answer::Line(line) if line.get("op").is_some() => anyhow::bail!("the adapter echoes what it is asked"),
-        Answer::Line(line) if line.get("unsupported").is_some() => Ok(()),
-        Answer::Line(line) => {
-            anyhow::bail!("the adapter must answer `unsupported` to a message that does not exist, not {line}")
-        }
+        Answer::Line(line) => match Said::of(&line) {
+            Ok(Said::Unsupported(_)) => Ok(()),
+            Ok(_) => anyhow::bail!(
+                "the adapter must answer `unsupported` to a message that does not exist, not {}",
+                adapter::cut(&line.to_string())
+            ),
+            Err(what) => anyhow::bail!(adapter::broke_protocol(&what)),
+        },
         other => anyhow::bail!("the adapter did not answer a probe: {other:?}"),
     }
 }

@@ -485,7 +485,7 @@ impl<'a> Decoder<'a> {
                 self.tree.anomaly(start, payload, AnomalyKind::TagReserved);
             }
             let layout = self.layout;
-            let known = structure.tagged.iter().copied().find(|&number| layout.field(number).tag == Some(tag));
+            let known = layout.tagged_place(structure, tag).and_then(|place| structure.tagged.get(place).copied());
             if let Some(number) = known {
                 self.known_tag(number, layout.field(number), bytes)?;
             }

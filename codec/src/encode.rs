@@ -3,7 +3,9 @@
 
 use crate::error::{EncodeError, EncodeErrorKind};
 use crate::layout::{Element, Field, Fixed, Layout, StructLayout, WireType};
-use crate::tree::{Node, NodeKind, NodeRef, StructValue, Unwinding, Value, View, content_in, count_in, integer_in};
+use crate::tree::{
+    Node, NodeKind, NodeRef, StructValue, Unwinding, Value, View, content_in, count_in, integer_in, tagged_in,
+};
 use crate::wire::write_uvarint;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -88,8 +90,10 @@ trait Values<'a>: Copy {
     fn elements(self, compact: bool, element: Element) -> Option<(usize, Self::Elements)>;
     /// The fields of a struct of this layout.
     fn fields(self, layout: &Layout) -> Option<Self::Fields>;
-    /// The next field of a walk, which is number `number` of the layout; `None` where it is missing.
-    fn field(fields: &mut Self::Fields, number: u16, field: &Field) -> Option<Self>;
+    /// The next untagged field of a walk; `None` where it is missing.
+    fn field(fields: &mut Self::Fields, field: &Field) -> Option<Self>;
+    /// The tagged fields, in the order of the struct's; the walk is past the untagged ones.
+    fn tagged(fields: &mut Self::Fields, layout: &Layout, structure: &StructLayout) -> Vec<Option<Self>>;
     /// After the walk: is there a field that the layout does not have and that may not be dropped?
     fn finish(self, fields: Self::Fields, structure: &StructLayout) -> Result<(), EncodeErrorKind>;
     /// Unknown tagged fields by ascending tag; the walk is past the untagged fields.
@@ -108,7 +112,7 @@ impl<'l> Encoder<'l> {
         let mut fields = source.fields(layout).ok_or_else(|| wrong_type("struct"))?;
         for &number in &structure.fields {
             let field = layout.field(number);
-            let encoded = match S::field(&mut fields, number, field) {
+            let encoded = match S::field(&mut fields, field) {
                 Some(value) => match field.wire {
                     // The commonest types come first, without a call.
                     WireType::String { compact: true, nullable } => self.string(true, nullable, value),
@@ -154,9 +158,8 @@ impl<'l> Encoder<'l> {
         mut fields: S::Fields,
     ) -> Result<S::Fields, Unwinding> {
         let mut tags: Vec<(u32, Cow<'_, [u8]>)> = Vec::new();
-        for &number in &structure.tagged {
-            let field = self.layout.field(number);
-            let Some(value) = S::field(&mut fields, number, field) else { continue };
+        for (&number, value) in structure.tagged.iter().zip(S::tagged(&mut fields, self.layout, structure)) {
+            let (field, Some(value)) = (self.layout.field(number), value) else { continue };
             let mut payload = Encoder { layout: self.layout, out: Vec::new() };
             payload.value(field, field.wire, value).map_err(|error| error.in_field(&field.name))?;
             if payload.out != field.default_bytes {
@@ -164,7 +167,7 @@ impl<'l> Encoder<'l> {
             }
         }
         if !unknown.is_empty() {
-            let declared = |tag| structure.tagged.iter().any(|&number| self.layout.field(number).tag == Some(tag));
+            let declared = |tag| self.layout.tagged_place(structure, tag).is_some();
             if let Some(&(tag, _)) = unknown.iter().find(|&&(tag, _)| declared(tag)) {
                 return Err(EncodeErrorKind::Tag(tag).into());
             }
@@ -367,7 +370,7 @@ impl<'a> Values<'a> for &'a Value {
     }
 
     #[inline(always)]
-    fn field(fields: &mut Self::Fields, _number: u16, field: &Field) -> Option<Self> {
+    fn field(fields: &mut Self::Fields, field: &Field) -> Option<Self> {
         let (all, next, found) = fields;
         // Values are mostly in layout order, with the layout's own names: then the next one is the one.
         let (at, value) = match all.get(*next) {
@@ -377,6 +380,10 @@ impl<'a> Values<'a> for &'a Value {
         *next = at + 1;
         *found += 1;
         Some(value)
+    }
+
+    fn tagged(fields: &mut Self::Fields, layout: &Layout, structure: &StructLayout) -> Vec<Option<Self>> {
+        structure.tagged.iter().map(|&number| Self::field(fields, layout.field(number))).collect()
     }
 
     #[inline(always)]
@@ -572,8 +579,14 @@ impl<'a> Values<'a> for Place<'a> {
     }
 
     #[inline(always)]
-    fn field(children: &mut Self::Fields, number: u16, field: &Field) -> Option<Self> {
-        if field.tag.is_some() { tagged(children, number) } else { children.next() }
+    fn field(children: &mut Self::Fields, _: &Field) -> Option<Self> {
+        children.next()
+    }
+
+    fn tagged(children: &mut Self::Fields, layout: &Layout, structure: &StructLayout) -> Vec<Option<Self>> {
+        // The tag section is the only child left.
+        let nodes = children.clone().flat_map(Place::children);
+        tagged_in(layout, structure, nodes.filter_map(|place| Some((place.node()?.field, place))))
     }
 
     #[inline(always)]
@@ -589,11 +602,4 @@ impl<'a> Values<'a> for Place<'a> {
             _ => Ok(Vec::new()),
         }
     }
-}
-
-/// A known tagged field of the tag section, which is the only child left; of a tag given twice, the last.
-#[inline(never)]
-fn tagged<'a>(children: &Places<'a>, number: u16) -> Option<Place<'a>> {
-    let tagged = children.clone().flat_map(Place::children);
-    tagged.filter(|tagged| tagged.node().is_some_and(|node| node.field == number)).last()
 }

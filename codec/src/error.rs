@@ -29,11 +29,15 @@ pub enum SpecErrorKind {
     Tag(String),
     /// Nullable versions on a type that has no null.
     Nullable,
+    /// A message, struct or field whose name is no name: paths could not be read.
+    Name(String),
     /// A struct that holds itself.
     Recursive(String),
+    /// Structs in structs beyond [`MessageSpec::LEVELS`](crate::MessageSpec::LEVELS).
+    TooDeep,
     /// An array whose elements may take no bytes: its count could not be checked against the input.
     EmptyElement(String),
-    /// More fields, structs or levels than a layout can number.
+    /// More fields than [`MessageSpec::PLACES`](crate::MessageSpec::PLACES), or than a layout can number.
     TooLarge,
     /// The message does not have this version.
     NoSuchVersion(i16),
@@ -55,7 +59,17 @@ impl fmt::Display for SpecErrorKind {
             SpecErrorKind::EmptyElement(name) => {
                 write!(f, "an element {name} may take no bytes, so no count of them can be checked")
             }
-            SpecErrorKind::TooLarge => f.write_str("more fields or structs than a layout can number"),
+            SpecErrorKind::Name(name) => {
+                write!(f, "{name:?} is no name: a letter, then letters and digits, all of them ASCII")
+            }
+            SpecErrorKind::TooDeep => {
+                write!(f, "structs are nested more than {} deep", crate::MessageSpec::LEVELS)
+            }
+            SpecErrorKind::TooLarge => write!(
+                f,
+                "more than {} fields, when each struct is counted wherever it stands",
+                crate::MessageSpec::PLACES
+            ),
             SpecErrorKind::NoSuchVersion(version) => write!(f, "there is no version {version}"),
             SpecErrorKind::NoSuchMessage(name) => write!(f, "there is no message called {name:?}"),
         }

@@ -300,6 +300,13 @@ impl Layout {
         }
     }
 
+    /// Place in [`StructLayout::tagged`] of the field with this tag. Those who send bytes choose how many tags there are,
+    /// so each is found by halving.
+    #[inline]
+    pub(crate) fn tagged_place(&self, structure: &StructLayout, tag: u32) -> Option<usize> {
+        structure.tagged.binary_search_by_key(&Some(tag), |&number| self.field(number).tag).ok()
+    }
+
     /// The least number of bytes an element takes; never 0.
     pub(crate) fn smallest_element(&self, compact: bool, element: Element) -> usize {
         match element {
@@ -356,6 +363,10 @@ impl Layout {
     pub(crate) fn altered(&self, alter: impl FnOnce(&mut Vec<Field>, &mut Vec<StructLayout>)) -> Option<Layout> {
         let mut layout = self.clone();
         alter(&mut layout.fields, &mut layout.structs);
+        let Layout { fields, structs, .. } = &mut layout;
+        for structure in structs {
+            structure.tagged.sort_by_key(|&number| fields.get(usize::from(number)).and_then(|field| field.tag));
+        }
         // A struct may hold one with a lower number, so one pass need not be enough.
         for _ in 0..layout.structs.len() {
             for id in (0..layout.structs.len()).rev() {

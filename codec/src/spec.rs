@@ -266,6 +266,13 @@ fn plain_or_text<'de, D: serde::Deserializer<'de>, T: serde::de::DeserializeOwne
 }
 
 impl MessageSpec {
+    /// How deep structs may stand in one another. Apache Kafka's own go to a handful; each takes two levels in JSON, of
+    /// which readers commonly take 128, and one call in every walk over a message.
+    pub const LEVELS: usize = 32;
+    /// How many fields a message may have when each struct is counted wherever it stands. That is what its default and
+    /// its smallest instance grow to, and structs that hold two of another double it at each level.
+    pub const PLACES: usize = 16_384;
+
     /// Parses one definition: JSON with whole-line `//` comments.
     pub fn parse(text: &str) -> Result<MessageSpec, SpecError> {
         // Comments become empty lines, so that the line numbers of syntax errors stay right.
@@ -277,6 +284,7 @@ impl MessageSpec {
             .and_then(serde_json::from_value);
         let raw: RawMessage = json.map_err(|error| fault("definition", SpecErrorKind::Syntax(error.to_string())))?;
         let place = raw.name.clone();
+        check_name(&place, &raw.name)?;
         let valid_versions = versions(&place, &raw.valid_versions)?;
         let optional =
             |text: &Option<String>| text.as_deref().map_or(Ok(VersionRange::NONE), |text| versions(&place, text));
@@ -285,6 +293,7 @@ impl MessageSpec {
         let mut structs = BTreeMap::new();
         for common in raw.common_structs {
             let place = format!("{place}.{}", common.name);
+            check_name(&place, &common.name)?;
             let versions = versions(&place, &common.versions)?;
             let name: Arc<str> = common.name.as_str().into();
             let fields = fields(&place, common.fields, flexible_versions, &mut structs)?;
@@ -307,7 +316,12 @@ impl MessageSpec {
             fields,
             structs,
         };
-        spec.check_struct_names(&spec.fields, &mut Vec::new(), &spec.name)?;
+        let mut extents = Extents { structs: &spec.structs, known: BTreeMap::new(), open: Vec::new() };
+        extents.of_fields(&spec.fields, &spec.name)?;
+        // A common struct that no field is made of has to be right all the same.
+        for name in spec.structs.keys() {
+            extents.of_struct(name, &format!("{}.{name}", spec.name))?;
+        }
         Ok(spec)
     }
 
@@ -319,27 +333,78 @@ impl MessageSpec {
             _ => &self.name,
         }
     }
+}
 
-    fn check_struct_names(&self, fields: &[FieldSpec], open: &mut Vec<Arc<str>>, place: &str) -> Result<(), SpecError> {
+/// What a struct comes to, written out.
+#[derive(Clone, Copy, Default)]
+struct Extent {
+    /// How many structs stand in one another in it.
+    levels: usize,
+    /// Its fields and those of the structs in it, wherever they stand.
+    places: usize,
+}
+
+/// Checks what only shows when all structs are known: that each there is, none holds itself, and none is too deep or too
+/// large. Each struct is looked at once, however many fields are made of it.
+struct Extents<'s> {
+    structs: &'s BTreeMap<Arc<str>, StructSpec>,
+    known: BTreeMap<&'s str, Extent>,
+    /// The structs being looked at, each in the one before.
+    open: Vec<&'s str>,
+}
+
+impl<'s> Extents<'s> {
+    fn of_fields(&mut self, fields: &'s [FieldSpec], place: &str) -> Result<Extent, SpecError> {
+        let mut extent = Extent { levels: 0, places: fields.len() };
         for field in fields {
             let Some(name) = field.field_type.struct_name() else { continue };
             let place = format!("{place}.{}", field.name);
-            let Some(spec) = self.structs.get(name) else {
-                return Err(fault(&place, SpecErrorKind::UnknownType(name.to_string())));
-            };
-            if open.contains(name) {
-                return Err(fault(&place, SpecErrorKind::Recursive(name.to_string())));
+            let inner = self.of_struct(name, &place)?;
+            extent.levels = extent.levels.max(1 + inner.levels);
+            extent.places = extent.places.saturating_add(inner.places);
+            if extent.levels > MessageSpec::LEVELS {
+                return Err(fault(&place, SpecErrorKind::TooDeep));
             }
-            open.push(name.clone());
-            self.check_struct_names(&spec.fields, open, &place)?;
-            open.pop();
         }
-        Ok(())
+        if extent.places > MessageSpec::PLACES {
+            return Err(fault(place, SpecErrorKind::TooLarge));
+        }
+        Ok(extent)
+    }
+
+    fn of_struct(&mut self, name: &'s str, place: &str) -> Result<Extent, SpecError> {
+        if let Some(&extent) = self.known.get(name) {
+            return Ok(extent);
+        }
+        let Some(spec) = self.structs.get(name) else {
+            return Err(fault(place, SpecErrorKind::UnknownType(name.to_owned())));
+        };
+        if self.open.contains(&name) {
+            return Err(fault(place, SpecErrorKind::Recursive(name.to_owned())));
+        }
+        // Found while going down, so that a long chain ends here and not at the end of the stack.
+        if self.open.len() > MessageSpec::LEVELS {
+            return Err(fault(place, SpecErrorKind::TooDeep));
+        }
+        self.open.push(name);
+        let extent = self.of_fields(&spec.fields, place)?;
+        self.open.pop();
+        self.known.insert(name, extent);
+        Ok(extent)
     }
 }
 
 fn fault(place: &str, kind: SpecErrorKind) -> SpecError {
     SpecError { place: place.to_owned(), kind }
+}
+
+/// Names are what Apache Kafka's generator takes for fields: nothing in them has a meaning in paths.
+fn check_name(place: &str, name: &str) -> Result<(), SpecError> {
+    let letters = name.bytes().all(|letter| letter.is_ascii_alphanumeric());
+    match name.bytes().next() {
+        Some(first) if letters && first.is_ascii_alphabetic() => Ok(()),
+        _ => Err(fault(place, SpecErrorKind::Name(name.to_owned()))),
+    }
 }
 
 fn versions(place: &str, text: &str) -> Result<VersionRange, SpecError> {
@@ -359,6 +424,7 @@ fn fields(
     for raw in raw {
         let place = format!("{place}.{}", raw.name);
         let here = |kind| fault(&place, kind);
+        check_name(&place, &raw.name)?;
         if !names.insert(raw.name.clone()) {
             return Err(here(SpecErrorKind::Duplicate(format!("field {}", raw.name))));
         }
@@ -379,6 +445,11 @@ fn fields(
             Some(_) if !flexible.includes(tagged_versions) => {
                 return Err(here(SpecErrorKind::Tag(format!(
                     "tagged in versions {tagged_versions}, flexible are only {flexible}"
+                ))));
+            }
+            Some(_) if !field_versions.includes(tagged_versions) => {
+                return Err(here(SpecErrorKind::Tag(format!(
+                    "tagged in versions {tagged_versions}, it is there only in {field_versions}"
                 ))));
             }
             Some(tag) if !tags.insert(tag) => return Err(here(SpecErrorKind::Duplicate(format!("tag {tag}")))),
@@ -433,19 +504,30 @@ fn default(field_type: &FieldType, json: &Option<Json>, nullable: VersionRange) 
     }
     match field_type {
         FieldType::Bool => text.parse::<bool>().ok().map(|value| FieldDefault::Integer(value.into())),
-        FieldType::Float64 => text.parse().ok().map(FieldDefault::Float),
+        FieldType::Float64 => decimal(&text).map(FieldDefault::Float),
         FieldType::String => Some(FieldDefault::Text(text)),
         _ => {
             let (least, greatest) = field_type.integer_range()?;
-            let (negative, digits) = text.strip_prefix('-').map_or((false, text.as_str()), |digits| (true, digits));
-            let magnitude = match digits.strip_prefix("0x") {
-                Some(hex) => i128::from_str_radix(hex, 16).ok()?,
-                None => digits.parse::<i128>().ok()?,
-            };
-            let value = i64::try_from(if negative { -magnitude } else { magnitude }).ok()?;
+            let value = integer(&text)?;
             (least..=greatest).contains(&value).then_some(FieldDefault::Integer(value))
         }
     }
+}
+
+/// An integer literal: digits with or without a minus, or `0x` and hex digits. `from_str` alone takes a plus too, and a
+/// sign after the `0x`.
+fn integer(text: &str) -> Option<i64> {
+    let (digits, radix) = text.strip_prefix("0x").map_or((text, 10), |digits| (digits, 16));
+    let magnitude = if radix == 10 { digits.strip_prefix('-').unwrap_or(digits) } else { digits };
+    let plain = magnitude.chars().all(|digit| digit.is_digit(radix));
+    if plain { i64::from_str_radix(digits, radix).ok() } else { None }
+}
+
+/// A float64 literal: a finite decimal number without a plus before it.
+fn decimal(text: &str) -> Option<f64> {
+    let plain = !text.starts_with('+')
+        && text.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'.' | b'-' | b'+' | b'e' | b'E'));
+    text.parse().ok().filter(|value: &f64| plain && value.is_finite())
 }
 
 #[cfg(test)]
@@ -494,5 +576,100 @@ mod tests {
             Recursive(_)
         ));
         assert!(matches!(kind(r#"{"name":"A","type":"int8","versions":"0+","surprise":1}"#), Syntax(_)));
+        assert!(matches!(kind(r#"{"name":"A","type":"int8","versions":"3+","taggedVersions":"2+","tag":0}"#), Tag(_)));
+    }
+
+    #[test]
+    fn what_is_no_literal_is_no_default() {
+        let parse_default = |field_type: &str, default: &str| {
+            parse(&format!(r#"{{"name":"A","type":"{field_type}","versions":"0+","default":{default}}}"#))
+                .map(|spec| spec.fields.into_iter().map(|field| field.default).collect::<Vec<_>>())
+        };
+        let refused = [r#""--5""#, r#""+5""#, r#""0x-5""#, r#""0x+5""#, r#""-0x5""#, r#""0x""#, r#""-""#, r#"" 5""#]
+            .into_iter()
+            // -2^127 and 2^127 - 1: their negation, or they themselves, fit no integer that is read on the way.
+            .chain([r#""-170141183460469231731687303715884105728""#, r#""170141183460469231731687303715884105727""#])
+            .chain([r#""-0x80000000000000000000000000000000""#, "-170141183460469231731687303715884105728"])
+            .map(|default| ("int64", default));
+        let floats = [r#""inf""#, r#""NaN""#, r#""+1""#, r#""1e999""#, r#""1_0""#, r#""-""#];
+        for (field_type, default) in refused.chain(floats.map(|default| ("float64", default))) {
+            let found = parse_default(field_type, default);
+            assert!(matches!(found, Err(SpecErrorKind::Default(_))), "{default}: {found:?}");
+        }
+        let taken = |field_type, default| parse_default(field_type, default).unwrap_or_else(|kind| panic!("{kind}"));
+        assert_eq!(taken("int64", r#""-9223372036854775808""#), [FieldDefault::Integer(i64::MIN)]);
+        assert_eq!(taken("int64", r#""0x7fffffffffffffff""#), [FieldDefault::Integer(i64::MAX)]);
+        assert_eq!(taken("float64", r#""-1.5e+2""#), [FieldDefault::Float(-150.0)]);
+    }
+
+    #[test]
+    fn names_that_would_break_paths_are_refused() {
+        for name in ["", "_tags", "a.b", "x[0]", "[0]", "0a", "a b", "a-b", "\u{e4}", "A_B"] {
+            let field = format!(r#"{{"name":"{name}","type":"int8","versions":"0+"}}"#);
+            let message = format!(r#"{{"name":"{name}","type":"data","validVersions":"0"}}"#);
+            let common = format!(
+                r#"{{"name":"T","type":"data","validVersions":"0","commonStructs":[{{"name":"{name}","versions":"0+","fields":[]}}]}}"#
+            );
+            assert_eq!(parse(&field).map(|_| ()), Err(SpecErrorKind::Name(name.to_owned())));
+            for text in [message, common] {
+                let kind = MessageSpec::parse(&text).map(|_| ()).map_err(|error| error.kind);
+                assert_eq!(kind, Err(SpecErrorKind::Name(name.to_owned())), "{text}");
+            }
+        }
+        assert!(parse(r#"{"name":"a0B","type":"int8","versions":"0+"}"#).is_ok());
+    }
+
+    /// A message whose structs stand in one another, `width` fields of the next in each.
+    fn chain(levels: usize, width: usize, field_type: &str) -> Result<MessageSpec, SpecErrorKind> {
+        let fields = |next: usize| {
+            let field = |at| format!(r#"{{"name":"F{at}","type":"{field_type}S{next}","versions":"0+"}}"#);
+            (0..width).map(field).collect::<Vec<_>>().join(",")
+        };
+        let mut structs: Vec<String> = (1..levels)
+            .map(|level| format!(r#"{{"name":"S{level}","versions":"0+","fields":[{}]}}"#, fields(level + 1)))
+            .collect();
+        structs.push(format!(
+            r#"{{"name":"S{levels}","versions":"0+","fields":[{{"name":"F","type":"int8","versions":"0+"}}]}}"#
+        ));
+        let text = format!(
+            r#"{{"name":"T","type":"data","validVersions":"0","commonStructs":[{}],"fields":[{}]}}"#,
+            structs.join(","),
+            fields(1)
+        );
+        MessageSpec::parse(&text).map_err(|error| error.kind)
+    }
+
+    #[test]
+    fn structs_are_nested_only_so_deep() {
+        for field_type in ["", "[]"] {
+            assert!(chain(MessageSpec::LEVELS, 1, field_type).is_ok());
+            let deeper = chain(MessageSpec::LEVELS + 1, 1, field_type);
+            assert_eq!(deeper.map(|_| ()), Err(SpecErrorKind::TooDeep), "{field_type}");
+        }
+        assert_eq!(chain(100_000, 1, "").map(|_| ()), Err(SpecErrorKind::TooDeep));
+        // In place they are as deep as their JSON, whose reader has a limit of its own.
+        let nested = |levels: usize| {
+            let open: String = (0..levels)
+                .map(|level| format!(r#"{{"name":"F","type":"S{level}","versions":"0+","fields":["#))
+                .collect();
+            parse(&format!(r#"{open}{{"name":"F","type":"int8","versions":"0+"}}{}"#, "]}".repeat(levels)))
+        };
+        assert!(nested(MessageSpec::LEVELS).is_ok());
+        assert_eq!(nested(MessageSpec::LEVELS + 1).map(|_| ()), Err(SpecErrorKind::TooDeep));
+        assert!(matches!(nested(100_000), Err(SpecErrorKind::Syntax(_))));
+        let arrays = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+        assert!(matches!(MessageSpec::parse(&arrays), Err(SpecError { kind: SpecErrorKind::Syntax(_), .. })));
+    }
+
+    #[test]
+    fn structs_that_double_are_refused_at_once() {
+        for field_type in ["", "[]"] {
+            // 2 + 4 + ... + 2^12, and 2^12 for what is in the innermost.
+            assert!(chain(12, 2, field_type).is_ok());
+            assert_eq!(chain(14, 2, field_type).map(|_| ()), Err(SpecErrorKind::TooLarge));
+            assert_eq!(chain(MessageSpec::LEVELS, 2, field_type).map(|_| ()), Err(SpecErrorKind::TooLarge));
+            // Too deep as well: what is found first is said.
+            assert!(chain(40, 2, field_type).is_err());
+        }
     }
 }

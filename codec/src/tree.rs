@@ -4,7 +4,8 @@
 use crate::error::{Anomaly, AnomalyKind, EncodeError, EncodeErrorKind};
 use crate::layout::{Element, Field, Fixed, Layout, StructLayout, WireType};
 use crate::wire::Reader;
-use serde_json::{Map, Value as Json, json};
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
+use serde_json::{Value as Json, json};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -540,14 +541,34 @@ impl<'a> NodeRef<'a> {
         for child in self.children().filter(|child| child.node.kind != NodeKind::TagSection) {
             fields.push((self.view.layout.field(child.node.field).name.clone(), child.value()));
         }
-        for &number in &structure.tagged {
+        let section = self.children().find(|child| child.node.kind == NodeKind::TagSection);
+        let nodes = section.into_iter().flat_map(|section| section.children()).map(|node| (node.node.field, node));
+        let tagged = tagged_in(self.view.layout, structure, nodes);
+        for (&number, node) in structure.tagged.iter().zip(tagged) {
             let field = self.view.layout.field(number);
-            let value = self.field_node(number).map_or_else(|| field.default.clone(), |node| node.value());
+            let value = node.map_or_else(|| field.default.clone(), |node| node.value());
             fields.push((field.name.clone(), value));
         }
         let tags = self.unknown_tags().into_iter().map(|(tag, payload)| (tag, payload.to_vec())).collect();
         Value::Struct(StructValue { fields, tags })
     }
+}
+
+/// The known tagged fields of a tag section, given with their field's number, in the order of the struct's; of a tag given
+/// twice, the last. One walk for all of them, since there may be many on either side.
+pub(crate) fn tagged_in<T: Copy>(
+    layout: &Layout,
+    structure: &StructLayout,
+    section: impl Iterator<Item = (u16, T)>,
+) -> Vec<Option<T>> {
+    let mut tagged = vec![None; structure.tagged.len()];
+    for (number, node) in section.filter(|&(number, _)| number != Node::NO_FIELD) {
+        let place = layout.field(number).tag.and_then(|tag| layout.tagged_place(structure, tag));
+        if let Some(found) = place.and_then(|place| tagged.get_mut(place)) {
+            *found = Some(node);
+        }
+    }
+    tagged
 }
 
 /// A bool or integer that takes all of `bytes`.
@@ -723,36 +744,48 @@ impl Value {
     /// The JSON form: bytes and text that is not UTF-8 as `{"hex": ..}`, a uuid as its usual text, integers past 2^53
     /// and NaN and infinities as strings, unknown tags as `"_tags": [{"tag": 9, "hex": ".."}]`.
     pub fn to_json(&self) -> Json {
-        match self {
-            Value::Null => Json::Null,
-            Value::Bool(value) => (*value).into(),
-            Value::Integer(value) if value.unsigned_abs() <= 1 << 53 => (*value).into(),
-            Value::Integer(value) => value.to_string().into(),
-            Value::Float(value) => match f64::from(*value) {
-                value if value.is_nan() => "NaN".into(),
-                f64::INFINITY => "Infinity".into(),
-                f64::NEG_INFINITY => "-Infinity".into(),
-                value => value.into(),
-            },
-            Value::String(text) => text.as_str().into(),
-            Value::Bytes(bytes) => json!({ "hex": hex(bytes) }),
-            Value::Uuid(uuid) => uuid_text(uuid).into(),
-            Value::Array(elements) => elements.iter().map(Value::to_json).collect(),
-            Value::Struct(value) => {
-                let mut object: Map<String, Json> =
-                    value.fields.iter().map(|(name, value)| (name.to_string(), value.to_json())).collect();
-                if !value.tags.is_empty() {
-                    let tags = value.tags.iter().map(|(tag, payload)| json!({ "tag": tag, "hex": hex(payload) }));
-                    object.insert("_tags".to_owned(), tags.collect());
-                }
-                Json::Object(object)
-            }
+        match serde_json::to_value(self) {
+            Ok(json) => json,
+            Err(_) => unreachable!("names are text, and numbers that JSON lacks are written as text"),
         }
     }
 
     /// Reads the JSON form of a message. A missing field gets its default; an unknown name is an error.
     pub fn from_json(layout: &Layout, json: &Json, absent: AbsentFields) -> Result<Value, EncodeError> {
         FromJson { layout, absent }.structure(json, layout.root()).map_err(Unwinding::into_error)
+    }
+}
+
+/// As [`Value::to_json`] has it, for a writer that need not hold it whole.
+impl Serialize for Value {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Value::Null => serializer.serialize_unit(),
+            Value::Bool(value) => serializer.serialize_bool(*value),
+            Value::Integer(value) if value.unsigned_abs() <= 1 << 53 => serializer.serialize_i64(*value),
+            Value::Integer(value) => serializer.collect_str(value),
+            Value::Float(value) => match f64::from(*value) {
+                value if value.is_nan() => serializer.serialize_str("NaN"),
+                f64::INFINITY => serializer.serialize_str("Infinity"),
+                f64::NEG_INFINITY => serializer.serialize_str("-Infinity"),
+                value => serializer.serialize_f64(value),
+            },
+            Value::String(text) => serializer.serialize_str(text),
+            Value::Bytes(bytes) => serializer.collect_map([("hex", hex(bytes))]),
+            Value::Uuid(uuid) => serializer.serialize_str(&uuid_text(uuid)),
+            Value::Array(elements) => serializer.collect_seq(elements),
+            Value::Struct(value) => {
+                let mut object = serializer.serialize_map(None)?;
+                for (name, value) in &value.fields {
+                    object.serialize_entry(&**name, value)?;
+                }
+                if !value.tags.is_empty() {
+                    let tags = value.tags.iter().map(|(tag, payload)| json!({ "tag": tag, "hex": hex(payload) }));
+                    object.serialize_entry("_tags", &tags.collect::<Vec<_>>())?;
+                }
+                object.end()
+            }
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use codec::{
     AbsentFields, AnomalyKind, ApiVersion, DecodeErrorKind, EncodeErrorKind, Layout, MessageSpec, Protocol, Tree,
-    Value, decode, decode_into, encode, hex, parse_hex, properties,
+    Value, decode, decode_into, encode, encode_view, hex, parse_hex, properties,
 };
 use proptest::prelude::*;
 use std::sync::{Arc, LazyLock};
@@ -86,6 +86,90 @@ fn smallest_and_default_instances_round_trip_in_every_layout() {
             let cut = bytes.get(..length).unwrap_or_default();
             assert!(decode(layout, cut).is_err(), "{layout}: cut after {length} of {} bytes and taken", bytes.len());
         }
+    }
+}
+
+#[test]
+fn the_deepest_structs_go_through_bytes_and_json() {
+    let mut structs =
+        vec![r#"{"name":"S0","versions":"0+","fields":[{"name":"F","type":"bytes","versions":"0+"}]}"#.to_owned()];
+    structs.extend((1..MessageSpec::LEVELS).map(|level| {
+        let inner = level - 1;
+        format!(
+            r#"{{"name":"S{level}","versions":"0+","fields":[{{"name":"F","type":"[]S{inner}","versions":"0+"}}]}}"#
+        )
+    }));
+    let text = format!(
+        r#"{{"name":"Deep","type":"data","validVersions":"0","flexibleVersions":"0+","commonStructs":[{}],
+            "fields":[{{"name":"F","type":"[]S{}","versions":"0+"}}]}}"#,
+        structs.join(","),
+        MessageSpec::LEVELS - 1
+    );
+    let spec = MessageSpec::parse(&text).unwrap_or_else(|error| panic!("{error}"));
+    let layout = Layout::new(&Arc::new(spec), ApiVersion(0)).unwrap_or_else(|error| panic!("{error}"));
+    let value = layout.smallest_instance();
+    properties::value_round_trips(&layout, &value);
+    // As a line of results holds it, which any JSON reader must be able to take.
+    let line = serde_json::json!({ "want": { "body": value.to_json() } }).to_string();
+    let read: serde_json::Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(Value::from_json(&layout, &read["want"]["body"], AbsentFields::Keep), Ok(value));
+}
+
+/// A message of tagged fields only, in the order given.
+fn tagged_fields(tags: &[u32]) -> Layout {
+    let fields: Vec<String> = tags
+        .iter()
+        .map(|tag| format!(r#"{{"name":"T{tag}","type":"string","versions":"0+","taggedVersions":"0+","tag":{tag}}}"#))
+        .collect();
+    let text = format!(
+        r#"{{"name":"Tagged","type":"data","validVersions":"0","flexibleVersions":"0+","fields":[{}]}}"#,
+        fields.join(",")
+    );
+    let spec = MessageSpec::parse(&text).unwrap_or_else(|error| panic!("{error}"));
+    Layout::new(&Arc::new(spec), ApiVersion(0)).unwrap_or_else(|error| panic!("{error}"))
+}
+
+proptest! {
+    /// Tags are found by halving; here each is looked for from the first to the last, as the definition has them.
+    #[test]
+    fn tags_are_those_that_a_linear_search_finds(
+        declared in prop::collection::btree_set(0_u32..24, 0..12).prop_map(|tags| tags.into_iter().collect::<Vec<_>>()).prop_shuffle(),
+        sent in prop::collection::vec((0_u32..24, "[a-z]{0,3}"), 0..40),
+    ) {
+        let layout = tagged_fields(&declared);
+        // A tag's payload is a compact string; all numbers here fit one byte.
+        let byte = |number: usize| u8::try_from(number).unwrap_or_else(|error| panic!("{error}"));
+        let mut bytes = vec![byte(sent.len())];
+        for (tag, text) in &sent {
+            bytes.extend([byte(*tag as usize), byte(text.len() + 1), byte(text.len() + 1)]);
+            bytes.extend(text.bytes());
+        }
+        let decoded = decode(&layout, &bytes).map_err(|error| TestCaseError::fail(error.to_string()))?;
+        let last = |tag: u32| sent.iter().rev().find(|(other, _)| *other == tag).map(|(_, text)| text.as_str());
+        let value = decoded.view().value();
+        let value = value.as_struct().ok_or_else(|| TestCaseError::fail("not a struct"))?;
+        for &tag in &declared {
+            let name = format!("T{tag}");
+            prop_assert_eq!(value.get(&name), Some(&Value::String(last(tag).unwrap_or_default().to_owned())));
+            prop_assert_eq!(decoded.view().get(&name).and_then(|node| node.text()), last(tag));
+        }
+        let unknown: Vec<(u32, Vec<u8>)> = (0..24)
+            .filter(|tag| !declared.contains(tag))
+            .filter_map(|tag| last(tag).map(|text| (tag, [&[byte(text.len() + 1)], text.as_bytes()].concat())))
+            .collect();
+        prop_assert_eq!(&value.tags, &unknown);
+        // Encoded from the tree, as from the value: each tag once, in order, and none at its default.
+        let due: Vec<(u32, &str)> = (0..24)
+            .filter_map(|tag| Some((tag, last(tag)?)))
+            .filter(|(tag, text)| !declared.contains(tag) || !text.is_empty())
+            .collect();
+        let mut again = vec![byte(due.len())];
+        for (tag, text) in due {
+            again.extend([byte(tag as usize), byte(text.len() + 1), byte(text.len() + 1)]);
+            again.extend(text.bytes());
+        }
+        prop_assert_eq!(hex(&encode_view(decoded.view()).map_err(|error| TestCaseError::fail(error.to_string()))?), hex(&again));
+        prop_assert_eq!(hex(&encode(&layout, &decoded.view().value()).map_err(|error| TestCaseError::fail(error.to_string()))?), hex(&again));
     }
 }
 

@@ -10,7 +10,7 @@ use crate::results::{Class, Role};
 use anyhow::{Context as _, bail};
 use codec::VersionRange;
 use serde::de::Error as _;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -130,7 +130,7 @@ fn java_major(text: &str) -> Option<u32> {
 }
 
 /// A known deviation: one entry is one fault.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Known {
     /// Case ids or globs.
@@ -150,7 +150,7 @@ pub struct Known {
 }
 
 /// A command that shows a fault without this suite.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Proof {
     /// The command, in the peer's folder; `{dir}`, `{build}` and `{version}` are filled in.

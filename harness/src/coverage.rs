@@ -4,7 +4,9 @@
 use crate::vector::{Expected, Part, PartLayout, Vector, Vectors};
 use codec::mutant::{Mutant, Mutation, mutants};
 use codec::{AbsentFields, ApiVersion, DecodeErrorKind, Element, FrameLayout, Layout, PathStep, Protocol, WireType};
+use serde::Serialize;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 /// A mutant of one message at one version, and the case that caught it.
@@ -20,6 +22,61 @@ pub struct Covered {
     pub mutation: Mutation,
     /// Id of a case that catches it.
     pub caught_by: Option<String>,
+}
+
+impl fmt::Display for Covered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} v{} {}: {}", self.message, self.version, self.place, self.mutation)
+    }
+}
+
+/// How many mutants there are and how many of them a case catches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Tally {
+    /// All.
+    pub mutants: usize,
+    /// Those that a case catches.
+    pub caught: usize,
+}
+
+impl Tally {
+    fn count(&mut self, mutant: &Covered) {
+        self.mutants += 1;
+        self.caught += usize::from(mutant.caught_by.is_some());
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} mutants, {} caught", self.mutants, self.caught)
+    }
+}
+
+/// What the codec cases cover, as reports tell it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Coverage {
+    /// Of all messages.
+    #[serde(flatten)]
+    pub all: Tally,
+    /// By message.
+    pub messages: BTreeMap<String, Tally>,
+    /// The mutants that no case catches: untested rules.
+    pub untested: Vec<String>,
+}
+
+impl Coverage {
+    /// Adds up mutants.
+    pub fn of(mutants: &[Covered]) -> Coverage {
+        let mut coverage = Coverage::default();
+        for mutant in mutants {
+            coverage.all.count(mutant);
+            coverage.messages.entry(mutant.message.clone()).or_default().count(mutant);
+            if mutant.caught_by.is_none() {
+                coverage.untested.push(mutant.to_string());
+            }
+        }
+        coverage
+    }
 }
 
 /// Every mutant of every definition, and what catches it.

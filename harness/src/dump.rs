@@ -13,12 +13,14 @@ pub use diagram::{json_text, schema_text, wire_diagram};
 pub use error_name::error_name;
 pub use example::example_value;
 pub use lines::{Kind, Line};
-pub use render::{byte_rows, hex_rows, legend, object_tree, print};
+pub use render::{byte_rows, hex_rows, legend, object_tree, print, print_with};
 
 use codec::{
     ApiVersion, DecodeError, DecodeErrorKind, Layout, MessageSpec, Protocol, SpecError, Tree, View, decode_into,
     decode_prefix_into, response_version,
 };
+use lines::Remarked;
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 /// What stands before the body.
@@ -47,6 +49,9 @@ pub struct Message<'a> {
     body: Option<Part>,
     /// Why reading stopped, worst first; a frame whose size is wrong is still read as far as possible.
     errors: Vec<Fault>,
+    /// What takes a walk over all lines, once it was asked for.
+    remarked: OnceCell<Vec<Remarked>>,
+    kinds: OnceCell<Vec<Kind>>,
 }
 
 /// What is wrong with the bytes, and in which part.
@@ -66,6 +71,11 @@ pub struct Remark {
 }
 
 impl<'a> Message<'a> {
+    fn unread(parts: Parts, bytes: &'a [u8]) -> Message<'a> {
+        let (remarked, kinds) = (OnceCell::new(), OnceCell::new());
+        Message { bytes, parts, header: None, body: None, errors: Vec::new(), remarked, kinds }
+    }
+
     /// Reads a message of a version. An ApiVersions answer that refuses the version is read in its v0 form (KIP-511).
     pub fn read(
         protocol: &Protocol,
@@ -74,7 +84,7 @@ impl<'a> Message<'a> {
         parts: Parts,
         bytes: &'a [u8],
     ) -> Result<Message<'a>, SpecError> {
-        let mut message = Message { bytes, parts, header: None, body: None, errors: Vec::new() };
+        let mut message = Message::unread(parts, bytes);
         let Some((mut start, end)) = message.read_size() else { return Ok(message) };
         // Bytes beyond the frame are no part of the message.
         let framed = bytes.get(..end).unwrap_or(bytes);
@@ -99,7 +109,7 @@ impl<'a> Message<'a> {
     /// Reads the start that every request has: size, API key, API version, correlation id.
     pub fn read_request_start(protocol: &Protocol, size: bool, bytes: &'a [u8]) -> Result<Message<'a>, SpecError> {
         let parts = Parts { size, header: true };
-        let mut message = Message { bytes, parts, header: None, body: None, errors: Vec::new() };
+        let mut message = Message::unread(parts, bytes);
         if let Some((start, end)) = message.read_size() {
             let header = protocol.layout("RequestHeader", ApiVersion(0))?;
             message.read_header(header, bytes.get(..end).unwrap_or(bytes), start);
@@ -168,7 +178,11 @@ impl<'a> Message<'a> {
 
     /// Every liberty kept, header first, with the field it is in.
     pub fn remarks(&self) -> Vec<Remark> {
-        lines::remarks(self, &self.lines(None))
+        self.remarked().iter().map(|remarked| remarked.remark.clone()).collect()
+    }
+
+    fn remarked(&self) -> &[Remarked] {
+        self.remarked.get_or_init(|| lines::remarked(self))
     }
 
     /// How many liberties were met, kept or not.
@@ -181,8 +195,22 @@ impl<'a> Message<'a> {
         self.errors.is_empty() && [&self.header, &self.body].into_iter().flatten().all(|part| part.tree.is_valid())
     }
 
-    /// What is in it, a line for each field, length and tag, in wire order. `protocol` gives the names of API keys.
-    pub fn lines(&self, protocol: Option<&Protocol>) -> Vec<Line> {
-        lines::lines(self, protocol)
+    /// What is in it, a line for each field, length and tag, in wire order. `protocol` gives the names of API keys. A line
+    /// takes some hundred times the bytes that it tells of, so they are made and handed out one by one.
+    pub fn each_line(&self, protocol: Option<&Protocol>, visit: &mut dyn FnMut(Line)) {
+        lines::each_line(self, protocol, visit);
+    }
+
+    /// What each byte belongs to: that of the innermost line around it.
+    fn kinds(&self) -> &[Kind] {
+        self.kinds.get_or_init(|| {
+            let mut kinds = vec![Kind::Unread; self.bytes.len()];
+            self.each_line(None, &mut |line| {
+                if let Some(bytes) = kinds.get_mut(line.span) {
+                    bytes.fill(line.kind);
+                }
+            });
+            kinds
+        })
     }
 }

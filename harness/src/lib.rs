@@ -9,6 +9,7 @@ pub mod client_case;
 pub mod cmd;
 pub mod coverage;
 pub mod definitions;
+pub mod derive;
 pub mod dump;
 pub mod exchange;
 pub mod expect;

@@ -273,6 +273,7 @@ impl Bench<'_> {
 
     /// A line on standard error where no progress bar can be drawn, such as in the log of a CI.
     fn say(&self, text: &str) {
+        let text = &crate::report::words::visible(text);
         if self.progress.is_hidden() {
             if self.plan.publish {
                 anstream::eprintln!("{text}");
@@ -288,7 +289,7 @@ impl Bench<'_> {
             ProgressStyle::with_template("{spinner} {msg} {elapsed}").unwrap_or(ProgressStyle::default_spinner()),
         );
         bar.enable_steady_tick(Duration::from_millis(120));
-        bar.set_message(text);
+        bar.set_message(crate::report::words::visible_line(&text));
         bar
     }
 
@@ -626,8 +627,10 @@ pub fn check_folder(out: &Path) -> anyhow::Result<()> {
         .with_context(|| format!("{} cannot be written: choose another folder with --out", path.display()))
 }
 
-/// Makes `results.jsonl` and writes the first row.
+/// Makes `results.jsonl` and writes the first row. What an earlier run was made into goes first, since this one may be
+/// killed before it is made into anything.
 pub fn open_results(out: &Path, run: &Run) -> std::io::Result<File> {
+    crate::report::remove_pages(out)?;
     let mut file = File::create(out.join("results.jsonl"))?;
     writeln!(file, "{}", serde_json::to_string(&Row::Run(run.clone()))?)?;
     Ok(file)

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
+use std::collections::HashSet;
 
 /// One line of `results.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -275,9 +276,7 @@ impl Results {
     /// Brings rows into the one order that files have: peers by role and name, outcomes by role, peer, case, version, op.
     pub fn sort(&mut self) {
         self.peers.sort_by(|a, b| (a.role, &a.peer).cmp(&(b.role, &b.peer)));
-        self.outcomes.sort_by(|a, b| {
-            (a.role, &a.peer, &a.case, a.version, a.op).cmp(&(b.role, &b.peer, &b.case, b.version, b.op))
-        });
+        self.outcomes.sort_by(|a, b| a.key().cmp(&b.key()));
     }
 
     /// The text of `results.jsonl`, in the present order of the rows.
@@ -288,19 +287,50 @@ impl Results {
         rows.map(|row| serde_json::to_string(&row).expect("rows are plain data") + "\n").collect()
     }
 
-    /// Reads `results.jsonl`. Errors name the line.
-    pub fn from_jsonl(text: &str) -> Result<Results, String> {
+    /// Reads `results.jsonl`. A last line that was cut off, as by a kill or a full disk, is left out, and the run is then
+    /// partial. Errors name the line: what is no row, a second run, and a peer or outcome that is there twice.
+    pub fn from_jsonl(text: impl AsRef<[u8]>) -> Result<Results, String> {
         let mut run = None;
-        let (mut peers, mut outcomes) = (Vec::new(), Vec::new());
-        for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-            match serde_json::from_str(line).map_err(|error| format!("line {}: {error}", number + 1))? {
-                Row::Run(row) => run = Some(row),
-                Row::Peer(row) => peers.push(row),
-                Row::Outcome(row) => outcomes.push(row),
+        let (mut peers, mut outcomes): (Vec<Peer>, Vec<Outcome>) = (Vec::new(), Vec::new());
+        let (mut seen_peers, mut seen_outcomes, mut cut) = (HashSet::new(), HashSet::new(), false);
+        for (number, line) in text.as_ref().split_inclusive(|&byte| byte == b'\n').enumerate() {
+            let here = |what: String| format!("line {}: {what}", number + 1);
+            if line.trim_ascii().is_empty() {
+                continue;
+            }
+            match serde_json::from_slice(line) {
+                Ok(Row::Run(_)) if run.is_some() => {
+                    return Err(here("a second run: `report merge` puts runs together".to_owned()));
+                }
+                Ok(Row::Run(row)) => run = Some(row),
+                Ok(Row::Peer(row)) => {
+                    if !seen_peers.insert((row.role, row.peer.clone())) {
+                        return Err(here(format!("{:?} is there a second time", row.peer)));
+                    }
+                    peers.push(row);
+                }
+                Ok(Row::Outcome(row)) => {
+                    let (role, peer, case, version, op) = row.key();
+                    if !seen_outcomes.insert((role, peer.to_owned(), case.to_owned(), version, op)) {
+                        return Err(here(format!("{peer:?} is judged by {case:?} a second time")));
+                    }
+                    outcomes.push(row);
+                }
+                // No part of a row is a row, so one that lacks only its line end is whole.
+                Err(_) if !line.ends_with(b"\n") => cut = true,
+                Err(error) => return Err(here(error.to_string())),
             }
         }
-        let run = run.ok_or("no line of type \"run\": is this a results.jsonl?")?;
+        let mut run: Run = run.ok_or("no line of type \"run\": is this a results.jsonl?")?;
+        run.partial |= cut;
         Ok(Results { run, peers, outcomes })
+    }
+}
+
+impl Outcome {
+    /// What a run has one outcome of, in the order of files.
+    pub fn key(&self) -> (Role, &str, &str, i16, Op) {
+        (self.role, &self.peer, &self.case, self.version, self.op)
     }
 }
 

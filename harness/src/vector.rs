@@ -146,6 +146,9 @@ struct RawCase {
     mutation: Option<String>,
     level: Option<Level>,
     reasoning: Option<String>,
+    /// By version: each prefix of the bytes with one of these lengths is a case, in place of the bytes themselves.
+    #[serde(default)]
+    cuts: BTreeMap<String, String>,
 }
 
 /// Hex, or parts of which some repeat.
@@ -429,21 +432,14 @@ impl Vectors {
         let rules = rules.into_iter().map(|rule| (rule.id.clone(), Arc::new(rule))).collect();
         let sources: SourcesFile = serde_json::from_str(sources).map_err(|error| file_lint("sources.json", error))?;
         let sources = sources.sources.into_iter().map(|source| (source.name.clone(), source)).collect();
-        let mut loading = Loading {
-            protocol,
-            vectors: Vectors { rules, sources, cases: Vec::new() },
-            lints: Vec::new(),
-            parents: Vec::new(),
-        };
-        for (file, text) in files {
-            loading.file(file, text);
-        }
-        loading.duplicates();
-        loading.parents();
-        let Loading { mut vectors, mut lints, .. } = loading;
-        vectors.cases.sort_by(|a, b| a.id.cmp(&b.id));
-        lints.sort_by(|a, b| (&a.file, &a.case).cmp(&(&b.file, &b.case)));
-        if lints.is_empty() { Ok(vectors) } else { Err(lints) }
+        let vectors = Vectors { rules, sources, cases: Vec::new() };
+        Loading { protocol, vectors, lints: Vec::new(), parents: Vec::new(), authors: true }.load(files)
+    }
+
+    /// Cases on these rules and sources that nobody was asked about yet: all is linted but authors and parents.
+    pub fn of_texts(&self, protocol: &Protocol, files: &[(&str, &str)]) -> Result<Vectors, Vec<Lint>> {
+        let vectors = Vectors { rules: self.rules.clone(), sources: self.sources.clone(), cases: Vec::new() };
+        Loading { protocol, vectors, lints: Vec::new(), parents: Vec::new(), authors: false }.load(files)
     }
 }
 
@@ -453,9 +449,25 @@ struct Loading<'p> {
     lints: Vec<Lint>,
     /// File, case and parent of each case that has one.
     parents: Vec<(String, String, String)>,
+    /// Whether authors and parents must be there.
+    authors: bool,
 }
 
 impl Loading<'_> {
+    fn load(mut self, files: &[(&str, &str)]) -> Result<Vectors, Vec<Lint>> {
+        for (file, text) in files {
+            self.file(file, text);
+        }
+        self.duplicates();
+        if self.authors {
+            self.parents();
+        }
+        let Loading { mut vectors, mut lints, .. } = self;
+        vectors.cases.sort_by(|a, b| a.id.cmp(&b.id));
+        lints.sort_by(|a, b| (&a.file, &a.case).cmp(&(&b.file, &b.case)));
+        if lints.is_empty() { Ok(vectors) } else { Err(lints) }
+    }
+
     fn file(&mut self, file: &str, text: &str) {
         let lint = |what: String| Lint { file: file.to_owned(), case: String::new(), what };
         let raw: RawFile = match serde_json::from_str(text) {
@@ -506,7 +518,9 @@ impl Loading<'_> {
             return;
         }
         self.citations(case, whats);
-        self.authors(&rule, case, whats);
+        if self.authors {
+            self.authors(&rule, case, whats);
+        }
         for name in case.bytes.keys() {
             if !name.parse().is_ok_and(|version| versions.contains(ApiVersion(version))) {
                 whats.push(format!("bytes for {name:?}, which is not in versions {versions}"));
@@ -524,24 +538,35 @@ impl Loading<'_> {
                     continue;
                 }
             };
+            let id = format!("codec/{slug}/v{version}/{}", case.id);
             let vector = Vector {
-                id: format!("codec/{slug}/v{version}/{}", case.id),
+                id,
                 spec: spec.clone(),
                 version,
                 part: case.part,
                 level: case.level.unwrap_or(rule.level),
                 rule: rule.clone(),
                 bytes,
-                value: case.value.as_ref().map(expand_text),
-                values: case.values.iter().map(expand_text).collect(),
+                value: case.value.as_ref().map(expand_recipes),
+                values: case.values.iter().map(expand_recipes).collect(),
                 layout,
                 info: CaseInfo { requires: case.requires.clone(), cite: case.cite.clone() },
                 source: case.source.clone(),
                 parent: case.parent.clone(),
                 mutation: case.mutation.clone(),
             };
-            shape(&vector, whats);
-            self.vectors.cases.push(vector);
+            let Some(cuts) = case.cuts.get(&version.to_string()) else {
+                shape(&vector, whats);
+                self.vectors.cases.push(vector);
+                continue;
+            };
+            match prefixes(&vector, cuts) {
+                Ok(prefixes) => {
+                    prefixes.iter().for_each(|prefix| shape(prefix, whats));
+                    self.vectors.cases.extend(prefixes);
+                }
+                Err(error) => whats.push(format!("cuts of version {version}: {error}")),
+            }
         }
     }
 
@@ -606,11 +631,15 @@ impl Loading<'_> {
 
     /// A parent is a case of the same file by its id, or any case by its full id.
     fn parents(&mut self) {
+        let parts = |case: &'_ Vector| -> Option<(String, String)> {
+            let mut parts = case.id.split('/');
+            Some((parts.nth(1)?.to_owned(), parts.nth(1)?.to_owned()))
+        };
         let ids: BTreeSet<&str> = self.vectors.cases.iter().map(|case| case.id.as_str()).collect();
+        let slugs: BTreeSet<(String, String)> = self.vectors.cases.iter().filter_map(parts).collect();
         let exists = |file: &str, parent: &str| {
-            let slug = file.trim_end_matches(".json");
-            ids.contains(parent)
-                || ids.iter().any(|id| id.starts_with(&format!("codec/{slug}/")) && id.ends_with(&format!("/{parent}")))
+            let of_file = (file.trim_end_matches(".json").to_owned(), parent.to_owned());
+            ids.contains(parent) || slugs.contains(&of_file)
         };
         for (file, case, parent) in &self.parents {
             if !exists(file, parent) {
@@ -621,16 +650,48 @@ impl Loading<'_> {
     }
 }
 
-/// A value with `{"repeat": n, "text": ".."}` in place of long text, written out.
-fn expand_text(json: &Json) -> Json {
+/// The cases that are prefixes of a case's bytes, by lengths such as `0-12,14`: `ID-N` has the first N bytes.
+fn prefixes(whole: &Vector, cuts: &str) -> Result<Vec<Vector>, String> {
+    let bytes = whole.bytes.as_deref().ok_or("there are no bytes")?;
+    let mut prefixes = Vec::new();
+    for range in cuts.split(',') {
+        let (lowest, highest) = range.split_once('-').unwrap_or((range, range));
+        let [lowest, highest] = [lowest, highest]
+            .map(|number| number.parse::<usize>().map_err(|_| format!("{range:?} is no range of lengths")));
+        let (lowest, highest) = (lowest?, highest?);
+        if lowest > highest || highest >= bytes.len() {
+            return Err(format!("{range:?} is not within 0-{}", bytes.len().saturating_sub(1)));
+        }
+        prefixes.extend((lowest..=highest).map(|length| Vector {
+            id: format!("{}-{length}", whole.id),
+            bytes: bytes.get(..length).map(<[u8]>::to_vec),
+            ..whole.clone()
+        }));
+    }
+    Ok(prefixes)
+}
+
+/// A value with its recipes written out: `{"repeat": n, "text": ".."}` is long text, `[{"repeat": n, "value": ..}]` a
+/// list of n equal elements.
+pub fn expand_recipes(json: &Json) -> Json {
     match json {
-        Json::Array(elements) => elements.iter().map(expand_text).collect(),
+        Json::Array(elements) => match elements.as_slice() {
+            [Json::Object(object)] if object.len() == 2 => {
+                match (object.get("repeat").and_then(Json::as_u64), object.get("value")) {
+                    (Some(times), Some(value)) if times <= 1 << 20 => {
+                        vec![expand_recipes(value); times as usize].into()
+                    }
+                    _ => elements.iter().map(expand_recipes).collect(),
+                }
+            }
+            elements => elements.iter().map(expand_recipes).collect(),
+        },
         Json::Object(object) => {
             match (object.get("repeat").and_then(Json::as_u64), object.get("text").and_then(Json::as_str)) {
                 (Some(times), Some(text)) if object.len() == 2 && times <= 1 << 20 => {
                     text.repeat(times as usize).into()
                 }
-                _ => object.iter().map(|(name, value)| (name.clone(), expand_text(value))).collect(),
+                _ => object.iter().map(|(name, value)| (name.clone(), expand_recipes(value))).collect(),
             }
         }
         other => other.clone(),

@@ -371,9 +371,17 @@ fn with_replacements(values: &[Value]) -> Vec<Value> {
         .iter()
         .map(|value| {
             rewrite(value, &|value| {
-                if let Value::Bytes(bytes) = value {
-                    *value = Value::String(String::from_utf8_lossy(bytes).into_owned());
-                }
+                // How many U+FFFD stand for a run of bad bytes is everybody's own affair.
+                let text = match value {
+                    Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+                    Value::String(text) if text.contains(char::REPLACEMENT_CHARACTER) => text.clone(),
+                    _ => return,
+                };
+                let mut chars: Vec<char> = text.chars().collect();
+                chars.dedup_by(|next, last| {
+                    (*next, *last) == (char::REPLACEMENT_CHARACTER, char::REPLACEMENT_CHARACTER)
+                });
+                *value = Value::String(chars.into_iter().collect());
             })
         })
         .collect()

@@ -311,6 +311,111 @@ fn the_lint_names_file_case_and_fault() {
 }
 
 #[test]
+fn prefixes_and_recipes_are_written_out() {
+    let case = |cuts: &str| {
+        json!({
+            "id": "cut-at", "rule": "truncated", "versions": "4", "cite": ["DescribeConfigsRequest"], "requires": "As above.",
+            "bytes": { "4": ["02 02", { "repeat": 3, "bytes": "01" }] }, "cuts": { "4": cuts }, "parent": "smallest", "mutation": "cut",
+        })
+    };
+    let file = |case: Json| json!({ "message": "DescribeConfigsRequest", "cases": [case] }).to_string();
+    let loaded = CASES
+        .vectors
+        .of_texts(definitions::bundled(), &[("describe-configs-request.json", &file(case("0-1,3")))])
+        .unwrap_or_else(|lints| panic!("{lints:?}"));
+    let cases: Vec<(&str, &[u8])> =
+        loaded.cases.iter().map(|case| (case.id.as_str(), case.bytes.as_deref().unwrap())).collect();
+    let id = "codec/describe-configs-request/v4/cut-at";
+    let wanted: [(&str, &[u8]); 3] =
+        [(&format!("{id}-0"), &[]), (&format!("{id}-1"), &[2]), (&format!("{id}-3"), &[2, 2, 1])];
+    assert_eq!(cases, wanted);
+    for cuts in ["", "x", "3-1", "0-5", "-1", "1,,2"] {
+        assert!(lints(case(cuts)).iter().any(|lint| lint.contains("cuts of version 4")), "{cuts}");
+    }
+    let recipes = json!([[{ "repeat": 2, "value": { "a": { "repeat": 3, "text": "xy" } } }], { "hex": { "repeat": 2, "text": "0a" } }]);
+    let wanted = json!([[{ "a": "xyxyxy" }, { "a": "xyxyxy" }], { "hex": "0a0a" }]);
+    assert_eq!(kafka_conform::vector::expand_recipes(&recipes), wanted);
+}
+
+#[test]
+fn nothing_that_follows_from_the_definitions_is_missing() {
+    let protocol = definitions::bundled();
+    // Headers alone are spoken by one family of codecs so far.
+    for spec in protocol.messages().filter(|spec| spec.api_key.is_some()) {
+        let known: Vec<&Vector> = CASES.vectors.cases.iter().filter(|case| case.spec.name == spec.name).collect();
+        let missing = kafka_conform::derive::missing(protocol, spec, &known).unwrap();
+        assert!(missing.is_empty(), "{}: {:?}", spec.name, missing.iter().map(|case| &case.slug).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn without_cases_each_kind_is_derived() {
+    let protocol = definitions::bundled();
+    let derived =
+        kafka_conform::derive::missing(protocol, protocol.message("DescribeConfigsRequest").unwrap(), &[]).unwrap();
+    // A slug that several versions need says which it is of.
+    let of = |slug: &str, version: i16| {
+        let named = |case: &&kafka_conform::derive::Derived| {
+            case.slug.strip_prefix(slug).is_some_and(|rest| rest.is_empty() || rest.starts_with("-v"))
+                && (case.versions.0..=case.versions.1).contains(&version)
+        };
+        derived.iter().find(named).unwrap_or_else(|| panic!("no {slug} of version {version}"))
+    };
+    let bytes = |slug: &str, version: i16| &of(slug, version).bytes[&version];
+    // Made by hand from the guide: one resource of type 0 with the name "" and one key "", no options.
+    assert_eq!(*bytes("smallest", 4), [2, 0, 1, 2, 1, 0, 0, 0, 0]);
+    assert_eq!(*bytes("smallest", 0), [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0]);
+    // Eight bytes follow the count of resources: one more is too many, which as a compact count is ten.
+    assert_eq!(bytes("resources-claims-past-end", 4)[0], 10);
+    assert_eq!(bytes("resources-resource-name-127", 4)[2..4], [0x80, 0x01]);
+    assert_eq!(*bytes("resources-configuration-keys-null", 4), [2, 0, 1, 0, 0, 0, 0, 0]);
+    assert_eq!(*bytes("include-synonyms-2", 4), [2, 0, 1, 2, 1, 0, 2, 0, 0]);
+    assert_eq!(*bytes("tags-unordered", 4), [2, 0, 1, 2, 1, 0, 0, 0, 2, 10, 1, 0xbb, 9, 1, 0xaa]);
+    let cuts = |slug: &str| of(slug, 4).cuts[&4].iter().copied().collect::<Vec<_>>();
+    assert_eq!((cuts("cut-at"), cuts("cut-before-tags")), (vec![0, 1, 2, 3, 4, 6, 7], vec![5, 8]));
+    let rules: std::collections::BTreeSet<&str> = derived.iter().map(|case| case.rule).collect();
+    let wanted = [
+        "bool-other",
+        "compact-string-long",
+        "encode-field-not-in-version",
+        "encode-not-encodable",
+        "left-over",
+        "missing-tag-section",
+        "negative-length-nullable",
+        "not-utf8",
+        "null-array-not-nullable",
+        "null-not-nullable",
+        "tag-count-negative",
+        "tag-repeated",
+        "tag-reserved",
+        "tags-unordered",
+        "truncated",
+        "unknown-tags",
+        "uvarint-high-bits",
+        "uvarint-non-minimal",
+        "uvarint-overlong",
+        "well-formed",
+    ];
+    assert_eq!(rules.into_iter().collect::<Vec<_>>(), wanted);
+}
+
+#[test]
+fn how_many_replacement_characters_stand_for_bad_bytes_is_left_open() {
+    let id = "codec/describe-configs-request/v4/resources-resource-name-surrogate-v3";
+    let case = case(id);
+    for (text, class) in [
+        ("\u{fffd}", None),
+        ("\u{fffd}\u{fffd}\u{fffd}", None),
+        ("", Some(Class::WrongValue)),
+        ("?", Some(Class::WrongValue)),
+    ] {
+        let mut value = case.value.clone().unwrap();
+        value["Resources"][0]["ResourceName"] = text.into();
+        assert_eq!(judged(id, Op::Decode, &Observation::Value(value, 0)).1, class, "{text:?}");
+    }
+}
+
+#[test]
 fn the_same_bytes_are_not_two_cases() {
     let case = |id: &str| {
         json!({

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use kafka_conform::coverage::{Coverage, Tally};
 use kafka_conform::report::{self, terminal};
 use kafka_conform::results::{At, CaseInfo, Class, Level, Op, Outcome, Peer, Results, Role, Run, Status, Verdict};
 use serde_json::{Value as Json, json};
@@ -185,6 +186,17 @@ fn cases(results: &Results) -> BTreeMap<String, CaseInfo> {
     results.outcomes.iter().map(|outcome| (outcome.case.clone(), info(&outcome.case))).collect()
 }
 
+/// As if the codec cases left seven rules of two messages untested.
+fn coverage() -> Coverage {
+    let messages = [("AlterConfigsRequest", 40, 38), ("MetadataResponse", 60, 55)];
+    let messages = messages
+        .map(|(message, mutants, caught)| (message.to_owned(), Tally { mutants, caught }))
+        .into_iter()
+        .collect();
+    let mutant = |number| format!("MetadataResponse v{number} Topics.<Name>: no tag section");
+    Coverage { all: Tally { mutants: 100, caught: 93 }, messages, untested: (0..7).map(mutant).collect() }
+}
+
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("report").join(name)
 }
@@ -192,7 +204,7 @@ fn folder(name: &str) -> PathBuf {
 /// Writes the reports of `results` and returns one of them.
 fn written(results: &Results, folder_name: &str, file: &str) -> String {
     let out = folder(folder_name);
-    report::write(&out, results, &cases(results)).unwrap();
+    report::write(&out, results, &cases(results), Some(&coverage())).unwrap();
     std::fs::read_to_string(out.join(file)).unwrap()
 }
 
@@ -228,7 +240,7 @@ fn reports_do_not_depend_on_the_order_of_rows() {
 #[test]
 fn a_folder_that_cannot_be_made_is_named_with_advice() {
     let file = tempfile::NamedTempFile::new().unwrap();
-    let error = report::write(&file.path().join("out"), &sample(), &BTreeMap::new()).unwrap_err().to_string();
+    let error = report::write(&file.path().join("out"), &sample(), &BTreeMap::new(), None).unwrap_err().to_string();
     assert!(error.contains(&file.path().join("out").display().to_string()), "{error}");
     assert!(error.contains("choose another folder"), "{error}");
 }
@@ -237,7 +249,7 @@ fn a_folder_that_cannot_be_made_is_named_with_advice() {
 fn a_file_that_cannot_be_replaced_is_named_and_leaves_nothing_partial() {
     let out = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(out.path().join("matrix.md/in-the-way")).unwrap();
-    let error = report::write(out.path(), &sample(), &BTreeMap::new()).unwrap_err().to_string();
+    let error = report::write(out.path(), &sample(), &BTreeMap::new(), None).unwrap_err().to_string();
     assert!(error.contains("matrix.md"), "{error}");
     assert!(!out.path().join(".matrix.md.partial").exists());
 }
@@ -251,7 +263,7 @@ fn a_full_disk_is_named_as_such() {
     }
     #[cfg(unix)]
     std::os::unix::fs::symlink("/dev/full", out.path().join(".index.html.partial")).unwrap();
-    let error = report::write(out.path(), &sample(), &BTreeMap::new()).unwrap_err();
+    let error = report::write(out.path(), &sample(), &BTreeMap::new(), None).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::StorageFull);
     assert!(error.to_string().contains("index.html"), "{error}");
     assert!(error.to_string().contains("free some space"), "{error}");
@@ -288,7 +300,7 @@ fn versions_past_nine_stay_in_numeric_order() {
     let results = Results { run: run(), peers: vec![peer("kmsg@1.15.1", Role::Codec, "go")], outcomes };
     let text = written(&results, "versions", "matrix.md");
     assert!(text.contains("| DescribeConfigs v2 | DescribeConfigs v9 | DescribeConfigs v10 |"), "{text}");
-    assert!(without_ansi(&terminal::summary_at(&results, 80)).contains("3/3 v2,9-10"));
+    assert!(without_ansi(&terminal::summary_at(&results, None, 80)).contains("3/3 v2,9-10"));
 }
 
 #[test]
@@ -340,7 +352,7 @@ fn hostile_text_is_escaped_everywhere() {
     let mut shown = sample();
     shown.peers[0].why = Some("\u{1b}[2J gone\u{7}".into());
     shown.peers[0].status = Status::NotRun;
-    assert!(!terminal::summary_at(&shown, 80).contains("\u{1b}[2J"));
+    assert!(!terminal::summary_at(&shown, None, 80).contains("\u{1b}[2J"));
 }
 
 #[test]
@@ -468,7 +480,7 @@ fn thirty_peers_with_three_thousand_outcomes_each_stay_below_a_few_megabytes() {
 
 #[test]
 fn the_summary_ends_with_counts_peers_and_reasons() {
-    let text = without_ansi(&terminal::summary_at(&sample(), 80));
+    let text = without_ansi(&terminal::summary_at(&sample(), None, 80));
     let last: Vec<_> = text.lines().rev().take(4).collect();
     assert_eq!(last[0], "not run: apache-kafka@4.4.0 (broker): Maven is missing: install it <or> set MVN.");
     assert_eq!(last[1], "not run: tshark@4.0.17 (codec): tshark is not installed: apt install tshark.");
@@ -486,7 +498,7 @@ fn the_summary_ends_with_counts_peers_and_reasons() {
 #[test]
 fn the_summary_fits_its_width() {
     for width in [60, 80, 132] {
-        let text = without_ansi(&terminal::summary_at(&sample(), width));
+        let text = without_ansi(&terminal::summary_at(&sample(), None, width));
         let tables = text.lines().filter(|line| line.starts_with(['│', '┌', '├', '╞', '└']));
         for line in tables {
             assert!(line.chars().count() <= usize::from(width), "{width}: {line}");
@@ -559,5 +571,148 @@ fn merging_joins_peers_and_refuses_what_cannot_be_compared() {
 fn no_peers_and_no_outcomes_give_reports_all_the_same() {
     let empty = Results { run: Run { partial: true, ..run() }, peers: vec![], outcomes: vec![] };
     assert!(written(&empty, "empty", "index.html").contains("The run was interrupted"));
-    assert!(terminal::summary_at(&empty, 80).ends_with("0 fail, 0 pass\npeers: 0 ran, 0 not run\n"));
+    assert!(terminal::summary_at(&empty, None, 80).ends_with("0 fail, 0 pass\npeers: 0 ran, 0 not run\n"));
+}
+
+#[test]
+fn coverage_stands_in_every_report_that_is_given_it() {
+    let json: Json = serde_json::from_str(&written(&sample(), "coverage", "matrix.json")).unwrap();
+    assert_eq!((&json["coverage"]["mutants"], &json["coverage"]["caught"]), (&json!(100), &json!(93)));
+    assert_eq!(json["coverage"]["messages"]["AlterConfigsRequest"], json!({ "mutants": 40, "caught": 38 }));
+    assert_eq!(json["coverage"]["untested"].as_array().unwrap().len(), 7);
+    let markdown = written(&sample(), "coverage", "matrix.md");
+    assert!(markdown.contains("100 mutants, 93 caught"), "{markdown}");
+    assert!(markdown.contains("- MetadataResponse v6 Topics.&lt;Name&gt;: no tag section\n"), "{markdown}");
+    assert!(markdown.contains("| AlterConfigsRequest | 40 | 38 |"), "{markdown}");
+    let page = written(&sample(), "coverage", "index.html");
+    assert!(page.contains("<b>100</b> mutants, <b>93</b> caught"));
+    assert!(page.contains("<a href=\"#coverage\">") && page.contains("id=\"coverage\""));
+    assert_eq!(page.matches("<li>MetadataResponse v").count(), 7);
+    assert!(!page.contains("<Name>"));
+    let text = without_ansi(&terminal::summary_at(&sample(), Some(&coverage()), 80));
+    let lines: Vec<&str> = text.lines().collect();
+    let at = lines.iter().position(|line| *line == "coverage of the codec cases: 100 mutants, 93 caught").unwrap();
+    assert_eq!(lines[at - 1], "and 2 more untested: see the report");
+    assert_eq!(lines[at - 2], "untested: MetadataResponse v4 Topics.<Name>: no tag section");
+    // The counts come next, and the rest as ever.
+    assert!(lines[at + 1].starts_with("2 fail,") && lines[at + 2].starts_with("peers: "), "{text}");
+    let without = folder("no-coverage");
+    report::write(&without, &sample(), &cases(&sample()), None).unwrap();
+    for file in ["matrix.json", "matrix.md", "index.html"] {
+        assert!(!std::fs::read_to_string(without.join(file)).unwrap().contains("overage"), "{file}");
+    }
+}
+
+#[test]
+fn a_killed_run_is_read_as_far_as_it_went() {
+    let whole = Results { run: Run { partial: false, ..run() }, ..sample() };
+    let text = whole.to_jsonl().replacen("\u{1b}", "\\u001b", usize::MAX);
+    let lines: Vec<&str> = text.lines().collect();
+    let last = lines[lines.len() - 1];
+    let cut_to = |length: usize| &text.as_bytes()[..text.len() - 1 - last.len() + length];
+    // Wherever the last row is cut, inside a character too, the rows before it are there.
+    for length in 1..last.len() {
+        let results = Results::from_jsonl(cut_to(length)).unwrap_or_else(|error| panic!("{length}: {error}"));
+        assert!(results.run.partial, "{length}");
+        assert_eq!(results.outcomes, whole.outcomes[..whole.outcomes.len() - 1]);
+    }
+    // Cut between rows or before the line end, no row is lost; that more are missing is said by the first row.
+    assert_eq!(Results::from_jsonl(cut_to(last.len())), Ok(whole.clone()));
+    assert_eq!(Results::from_jsonl(cut_to(0)).unwrap().outcomes.len(), whole.outcomes.len() - 1);
+    // A broken row that others follow is no cut.
+    let broken = text.replacen(lines[9], &lines[9][..20], 1);
+    assert!(Results::from_jsonl(&broken).unwrap_err().starts_with("line 10: "));
+    assert!(Results::from_jsonl(&text.as_bytes()[..30]).unwrap_err().contains("is this a results.jsonl?"));
+}
+
+#[test]
+fn one_case_is_judged_once() {
+    let text = sample().to_jsonl();
+    let outcome = text.lines().find(|line| line.contains("\"outcome\"")).unwrap();
+    let again = Results::from_jsonl(format!("{text}{outcome}\n")).unwrap_err();
+    assert!(again.contains("a second time"), "{again}");
+    let peer = text.lines().nth(1).unwrap();
+    assert!(Results::from_jsonl(format!("{text}{peer}\n")).unwrap_err().contains("a second time"));
+    assert!(Results::from_jsonl(format!("{text}{text}")).unwrap_err().contains("report merge"));
+    // A killed run has no row of the peer that was being judged.
+    let mut killed = sample();
+    killed.run.partial = true;
+    killed.peers.retain(|peer| peer.peer != "reference");
+    let mut codecs = sample();
+    codecs.peers.retain(|peer| peer.peer == "reference");
+    codecs.outcomes.retain(|outcome| outcome.peer == "reference");
+    for runs in [vec![killed.clone(), codecs.clone()], vec![codecs, killed]] {
+        let refused = report::merge(runs).unwrap_err();
+        assert!(refused.contains("reference (codec) is in two of the runs"), "{refused}");
+    }
+}
+
+#[test]
+fn a_new_run_takes_the_pages_of_the_earlier_one_away() {
+    let out = tempfile::tempdir().unwrap();
+    report::write(out.path(), &sample(), &cases(&sample()), None).unwrap();
+    std::fs::write(out.path().join("notes.txt"), "mine").unwrap();
+    drop(kafka_conform::matrix::open_results(out.path(), &Run { partial: true, ..run() }).unwrap());
+    let mut names: Vec<_> =
+        out.path().read_dir().unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    assert_eq!(names, ["notes.txt", "results.jsonl"]);
+    let text = std::fs::read_to_string(out.path().join("results.jsonl")).unwrap();
+    assert_eq!(Results::from_jsonl(&text).unwrap().outcomes, []);
+}
+
+#[test]
+fn a_report_that_cannot_be_written_leaves_the_earlier_one_whole() {
+    let out = tempfile::tempdir().unwrap();
+    report::write(out.path(), &sample(), &cases(&sample()), None).unwrap();
+    let before = |name: &str| std::fs::read(out.path().join(name)).unwrap();
+    let earlier = ["results.jsonl", "matrix.json", "matrix.md", "junit.xml"].map(before);
+    std::fs::create_dir(out.path().join(".index.html.partial")).unwrap();
+    let mut other = sample();
+    other.outcomes.truncate(1);
+    report::write(out.path(), &other, &cases(&other), None).unwrap_err();
+    assert_eq!(["results.jsonl", "matrix.json", "matrix.md", "junit.xml"].map(before), earlier);
+}
+
+#[test]
+fn no_text_of_a_peer_steers_the_terminal() {
+    const STEERING: &str = "\u{1b}[2J\u{1b}]0;title\u{7}\u{9b}1A\u{7f}\r\u{202e}";
+    let mut hostile = sample();
+    for (number, peer) in hostile.peers.iter_mut().enumerate() {
+        peer.peer = format!("{STEERING}{number}@{STEERING}");
+        peer.language = STEERING.into();
+        peer.why = Some(STEERING.into());
+    }
+    hostile.peers[0].status = Status::NotRun;
+    for (number, outcome) in hostile.outcomes.iter_mut().enumerate() {
+        outcome.peer = hostile.peers[1 + number % 3].peer.clone();
+        outcome.role = hostile.peers[1 + number % 3].role;
+        outcome.api = STEERING.into();
+        outcome.case = format!("{STEERING}{number}");
+        outcome.detail = Some(STEERING.into());
+    }
+    hostile.outcomes[0].verdict = Verdict::Fail;
+    let steers =
+        |text: &str| text.contains(['\u{7}', '\u{9b}', '\u{7f}', '\r', '\u{202e}']) || text.contains("\u{1b}]");
+    // Colours are ours: what is left after taking them out must be harmless, and they are nothing but colours.
+    let summary = terminal::summary_at(&hostile, Some(&coverage()), 200);
+    assert!(!steers(&summary) && !summary.contains("\u{1b}[2J"), "{summary:?}");
+    assert!(!without_ansi(&summary).contains('\u{1b}'));
+    for (before, after) in [(&sample(), &hostile), (&hostile, &sample())] {
+        let diff = report::diff(before, after).to_string();
+        assert!(!steers(&diff) && !diff.contains('\u{1b}'), "{diff:?}");
+    }
+    let mut changed = hostile.clone();
+    changed.outcomes.iter_mut().for_each(|outcome| outcome.verdict = Verdict::Flaky);
+    let diff = report::diff(&hostile, &changed).to_string();
+    assert!(diff.lines().count() > 100 && !steers(&diff) && !diff.contains('\u{1b}'), "{diff:?}");
+}
+
+#[test]
+fn any_elapsed_time_gives_a_report() {
+    // A thousand of them and more are past what a duration holds.
+    let outcome = |number| Outcome { elapsed_ms: u64::MAX, ..pass("reference", 0, &format!("case-{number}")) };
+    let outcomes = (0..2_000).map(outcome).collect();
+    let long = Results { run: run(), peers: vec![peer("reference", Role::Codec, "rust")], outcomes };
+    assert_eq!(written(&long, "elapsed", "junit.xml").matches("<testcase ").count(), 2_000);
 }

@@ -1,15 +1,25 @@
-// Proof shows a fault of kmsg by itself: a name of 40,000 bytes in a version whose lengths are int16 is not refused but
-// written with a length that wrapped.
+// Proof shows two faults of kmsg by itself. With `long`: a name of 40,000 bytes in a version whose lengths are int16 is not
+// refused but written with a length that wrapped. With `null`: a null name, which DeleteTopicsResponse has from version 6 on,
+// is written as empty text in version 3.
 package main
 
 import (
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "null" {
+		null()
+	} else {
+		long()
+	}
+}
+
+func long() {
 	request := kmsg.NewPtrDescribeConfigsRequest()
 	request.Version = 1
 	resource := kmsg.NewDescribeConfigsRequestResource()
@@ -18,4 +28,12 @@ func main() {
 	// After the count of resources (4 bytes) and the type (1 byte) stands the length of the name.
 	bytes := request.AppendTo(nil)
 	fmt.Printf("a name of %d bytes, its length written as % x: %d\n", 40000, bytes[5:7], int16(bytes[5])<<8|int16(bytes[6]))
+}
+
+func null() {
+	response := kmsg.NewPtrDeleteTopicsResponse()
+	response.Version = 3
+	response.Topics = append(response.Topics, kmsg.NewDeleteTopicsResponseTopic())
+	// After the throttle time and the count of topics (4 bytes each) stands the length of the name.
+	fmt.Printf("a null name in version 3, written as the length % x\n", response.AppendTo(nil)[8:10])
 }

@@ -2,12 +2,12 @@
 
 use super::matrix::{Select, bundled_cases, finish, judged, select_cases};
 use super::{Exit, Failure, Outcome};
-use crate::adapter::{Known, Launch};
+use crate::adapter::{Known, Launch, Proof};
 use crate::exchange::Consent;
 use crate::live_broker::Target;
 use crate::matrix::{Plan, mark_known};
 use crate::results::{Results, Role, Verdict};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::ToSocketAddrs;
 use std::path::PathBuf;
@@ -84,7 +84,7 @@ struct KnownArgs {
     write_known: Option<PathBuf>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct KnownFile {
     #[serde(default)]
@@ -103,20 +103,23 @@ impl KnownArgs {
 
     fn write(&self, results: &Results) -> Result<(), Failure> {
         let Some(path) = &self.write_known else { return Ok(()) };
-        let mut text = String::from(
-            "# Each entry is one fault: merge those that are, say why, and give a proof that needs no suite.\n",
-        );
-        for outcome in results.outcomes.iter().filter(|outcome| outcome.verdict == Verdict::Fail) {
+        let entry = |outcome: &crate::results::Outcome| {
             let (_, version) = outcome.peer.split_once('@').unwrap_or((&outcome.peer, ""));
-            let class = outcome.class.map(|class| serde_json::to_value(class).unwrap_or_default());
-            text += &format!(
-                "\n[[known]]\ncases = [{:?}]\ncount = 1\nversion = {version:?}\nclass = {}\nwhy = {:?}\nreported = \"never\"\n\
-                 proof = {{ run = [], shows = \"\" }}\n",
-                outcome.case,
-                class.unwrap_or_default(),
-                outcome.detail.as_deref().unwrap_or_default(),
-            );
-        }
+            Some(Known {
+                cases: vec![outcome.case.clone()],
+                count: 1,
+                version: version.to_owned(),
+                class: outcome.class?,
+                why: outcome.detail.clone().unwrap_or_default(),
+                reported: "never".to_owned(),
+                proof: Proof { run: Vec::new(), shows: String::new() },
+            })
+        };
+        let fails = results.outcomes.iter().filter(|outcome| outcome.verdict == Verdict::Fail);
+        let entries = toml::to_string(&KnownFile { known: fails.filter_map(entry).collect() })?;
+        let text = format!(
+            "# Each entry is one fault: merge those that are, say why, and give a proof that needs no suite.\n\n{entries}"
+        );
         std::fs::write(path, text).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
     }
 }
@@ -200,4 +203,47 @@ fn end(
         );
     }
     finish(&results, cases, select, &[])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::{Class, Level, Op, Run};
+
+    #[test]
+    fn deviations_that_were_written_are_read_again_whatever_they_say() {
+        let folder = tempfile::tempdir().expect("there is a temporary folder");
+        let file = Some(folder.path().join("known.toml"));
+        let files = KnownArgs { known: file.clone(), write_known: file };
+        let run =
+            Run { suite: String::new(), cases_sha256: String::new(), seed: 1, level: Level::Must, partial: false };
+        let details = ["plain", "\u{0}\u{1b}[2J\u{7f}\u{9b}\r\n\t", "\"\"\" ''' \\ # [[known]]", "\u{fffe}\u{1f980}"];
+        let outcome = |(number, detail): (usize, &&str)| crate::results::Outcome {
+            peer: format!("peer@1\u{1b}{number}"),
+            role: Role::Codec,
+            message: String::new(),
+            api: String::new(),
+            version: 0,
+            case: format!("codec/m/v0/\"{number}\u{7}"),
+            op: Op::Decode,
+            level: Level::Must,
+            verdict: Verdict::Fail,
+            class: Some(Class::WrongValue),
+            severity: Some(2),
+            at: None,
+            sent: None,
+            want: None,
+            got: None,
+            detail: Some((*detail).to_owned()),
+            elapsed_ms: 0,
+        };
+        let results = Results { run, peers: Vec::new(), outcomes: details.iter().enumerate().map(outcome).collect() };
+        files.write(&results).expect("the folder is writable");
+        let read = files.load().unwrap_or_else(|failure| panic!("{:#}", failure.error));
+        let told: Vec<_> = read.iter().map(|known| (known.why.as_str(), known.class, known.count)).collect();
+        assert_eq!(told, details.map(|detail| (detail, Class::WrongValue, 1)));
+        let places: Vec<_> = read.iter().map(|known| (known.version.clone(), known.cases.clone())).collect();
+        let due = |number| (format!("1\u{1b}{number}"), vec![format!("codec/m/v0/\"{number}\u{7}")]);
+        assert_eq!(places, (0..details.len()).map(due).collect::<Vec<_>>());
+    }
 }

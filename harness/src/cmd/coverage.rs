@@ -2,9 +2,8 @@
 
 use super::matrix::bundled_cases;
 use super::{Exit, Failure, Outcome};
-use crate::coverage::measure;
+use crate::coverage::{Coverage, measure};
 use crate::{definitions, dump};
-use std::collections::BTreeMap;
 
 /// Measure what the codec cases cover: every layout that is wrong in one thing must be caught by a case
 #[derive(clap::Args)]
@@ -34,23 +33,18 @@ pub fn run(args: Args) -> Outcome {
     let covered = measure(protocol, &cases.vectors)?;
     let covered: Vec<_> = covered.into_iter().filter(|mutant| wanted(&mutant.message)).collect();
     let mut text = String::new();
-    let mut by_message: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for mutant in &covered {
-        let (all, caught) = by_message.entry(&mutant.message).or_default();
-        *all += 1;
-        *caught += usize::from(mutant.caught_by.is_some());
-        let line = format!("{} v{} {}: {}", mutant.message, mutant.version, mutant.place, mutant.mutation);
         match &mutant.caught_by {
-            None => text += &format!("untested: {line}\n"),
-            Some(case) if args.verbose => text += &format!("caught: {line}: {case}\n"),
+            None => text += &format!("untested: {mutant}\n"),
+            Some(case) if args.verbose => text += &format!("caught: {mutant}: {case}\n"),
             Some(_) => {}
         }
     }
-    for (message, (all, caught)) in by_message {
-        text += &format!("{message}: {all} mutants, {caught} caught\n");
+    let coverage = Coverage::of(&covered);
+    for (message, tally) in &coverage.messages {
+        text += &format!("{message}: {tally}\n");
     }
-    let caught = covered.iter().filter(|mutant| mutant.caught_by.is_some()).count();
-    text += &format!("{} mutants, {caught} caught\n", covered.len());
+    text += &format!("{}\n", coverage.all);
     dump::print(&text)?;
-    Ok(if caught == covered.len() { Exit::Expected } else { Exit::Failed })
+    Ok(if coverage.untested.is_empty() { Exit::Expected } else { Exit::Failed })
 }

@@ -5,10 +5,12 @@ use super::{Exit, Failure, Outcome};
 use crate::definitions;
 use crate::dump::{self, Message, Parts};
 use anyhow::Context as _;
-use codec::{ApiKey, ApiVersion, DecodeErrorKind, MessageKind, MessageSpec, Protocol, hex, parse_hex};
+use codec::{ApiKey, ApiVersion, DecodeErrorKind, MessageKind, MessageSpec, Protocol, Value, View, hex, parse_hex};
+use serde::Serialize;
+use serde::ser::{SerializeSeq as _, Serializer};
 use serde_json::{Value as Json, json};
 use std::fmt::Write as _;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::sync::Arc;
 
 /// Take a message apart, byte by byte
@@ -88,8 +90,11 @@ pub fn run(args: Args) -> Outcome {
         }
     };
     match args.format {
-        Format::Text => dump::print(&output.text(protocol))?,
-        Format::Json => dump::print(&format!("{}\n", output.json()))?,
+        Format::Text => dump::print_with(|out| output.text(protocol, out))?,
+        Format::Json => dump::print_with(|out| {
+            serde_json::to_writer(&mut *out, &output.json())?;
+            writeln!(out)
+        })?,
     }
     match (output.message.errors().is_empty(), output.unknown) {
         (false, _) => Ok(Exit::Failed),
@@ -177,39 +182,41 @@ struct Output<'b> {
 }
 
 impl Output<'_> {
-    fn text(&self, protocol: &Protocol) -> String {
+    fn text(&self, protocol: &Protocol, out: &mut dyn io::Write) -> io::Result<()> {
         let message = &self.message;
         let bold = anstyle::Style::new().bold();
-        let mut text = format!("{bold}{}{bold:#}\n", self.headline());
+        writeln!(out, "{bold}{}{bold:#}", self.headline())?;
         if let (Some((spec, asked)), Some(body)) = (&self.spec, message.body())
             && body.layout().version() != *asked
         {
-            let _ = writeln!(text, "Error 35: the answer is in v0 form, not {} v{asked} (KIP-511).", spec.name);
+            writeln!(out, "Error 35: the answer is in v0 form, not {} v{asked} (KIP-511).", spec.name)?;
         }
-        let _ = write!(text, "\n{}{}", dump::byte_rows(message), dump::legend(message));
-        let _ = write!(text, "\n{}", dump::object_tree(&message.lines(Some(protocol))));
+        writeln!(out)?;
+        dump::byte_rows(message, out)?;
+        writeln!(out, "{}", dump::legend(message))?;
+        dump::object_tree(message, Some(protocol), out)?;
         let remarks = message.remarks();
         if !remarks.is_empty() {
-            let _ = writeln!(text, "\nanomalies");
+            writeln!(out, "\nanomalies")?;
         }
         for remark in &remarks {
             let anomaly = &remark.anomaly;
             let at = if remark.path.is_empty() { String::new() } else { format!("{} ", remark.path) };
             let rule = anomaly.kind.rule();
-            let _ = writeln!(text, "  {at}at {:#x}: {} (rule {rule})", anomaly.start, anomaly.kind);
+            writeln!(out, "  {at}at {:#x}: {} (rule {rule})", anomaly.start, anomaly.kind)?;
         }
         let more = message.anomaly_count() - remarks.len();
         if more > 0 {
-            let _ = writeln!(text, "  and {more} more");
+            writeln!(out, "  and {more} more")?;
         }
         for (index, error) in message.errors().iter().enumerate() {
             let gap = if index == 0 { "\n" } else { "" };
-            let _ = writeln!(text, "{gap}invalid: {error}");
+            writeln!(out, "{gap}invalid: {error}")?;
         }
         if let Some(DecodeErrorKind::FrameLength { .. }) = message.errors().first().map(|error| error.kind) {
-            let _ = writeln!(text, "If the bytes have no size in front, add --no-size.");
+            writeln!(out, "If the bytes have no size in front, add --no-size.")?;
         }
-        text
+        Ok(())
     }
 
     fn headline(&self) -> String {
@@ -231,19 +238,9 @@ impl Output<'_> {
         format!("{what}, {length} byte{}: {verdict}", if length == 1 { "" } else { "s" })
     }
 
-    fn json(&self) -> Json {
+    fn json(&self) -> Document<'_> {
         let message = &self.message;
         let errors = message.errors();
-        let nodes: Vec<Json> = message
-            .lines(None)
-            .iter()
-            .filter(|line| line.error.is_none() || !line.span.is_empty())
-            .filter_map(|line| {
-                let (path, length) = (line.path.as_ref()?, line.span.len());
-                let type_name = if path == "header" { "struct" } else { &line.type_name };
-                Some(json!({ "path": path, "type": type_name, "offset": line.span.start, "length": length }))
-            })
-            .collect();
         let anomalies: Vec<Json> = message
             .remarks()
             .iter()
@@ -271,15 +268,50 @@ impl Output<'_> {
             (None, Some((spec, version))) => (json!(&*spec.name), json!(version.0)),
             (None, None) => (Json::Null, Json::Null),
         };
-        let whole = |view: Option<codec::View<'_>>| match view {
-            Some(view) if !view.root().node().is_open() => view.value().to_json(),
-            _ => Json::Null,
-        };
-        json!({
-            "message": name, "version": version, "header": whole(message.header()),
-            "value": if errors.is_empty() { whole(message.body()) } else { Json::Null },
-            "nodes": nodes, "anomalies": anomalies, "error": error,
-        })
+        let whole = |view: Option<View<'_>>| view.filter(|view| !view.root().node().is_open()).map(|view| view.value());
+        Document {
+            message: name,
+            version,
+            header: whole(message.header()),
+            value: if errors.is_empty() { whole(message.body()) } else { None },
+            nodes: Nodes(message),
+            anomalies,
+            error,
+        }
+    }
+}
+
+/// The JSON output. What is as long as the message is written piece by piece.
+#[derive(Serialize)]
+struct Document<'m> {
+    message: Json,
+    version: Json,
+    header: Option<Value>,
+    value: Option<Value>,
+    nodes: Nodes<'m>,
+    anomalies: Vec<Json>,
+    error: Json,
+}
+
+/// What was read, a JSON object for each field, length and tag.
+struct Nodes<'m>(&'m Message<'m>);
+
+impl Serialize for Nodes<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut nodes = serializer.serialize_seq(None)?;
+        let mut written = Ok(());
+        self.0.each_line(None, &mut |line| {
+            let Some(path) = line.path.as_ref().filter(|_| line.error.is_none() || !line.span.is_empty()) else {
+                return;
+            };
+            let type_name = if path == "header" { "struct" } else { &line.type_name };
+            let node = json!({ "path": path, "type": type_name, "offset": line.span.start, "length": line.span.len() });
+            if written.is_ok() {
+                written = nodes.serialize_element(&node);
+            }
+        });
+        written?;
+        nodes.end()
     }
 }
 

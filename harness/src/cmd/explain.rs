@@ -54,7 +54,11 @@ fn dissect(vector: &Vector, bytes: &[u8]) -> Result<String, Failure> {
         _ => (vector.spec.clone(), vector.version),
     };
     let message = Message::read(protocol, &spec, version, parts, bytes)?;
-    let mut text = dump::byte_rows(&message) + "\n" + &dump::object_tree(&message.lines(Some(protocol)));
+    let mut dump = Vec::new();
+    dump::byte_rows(&message, &mut dump)?;
+    dump.push(b'\n');
+    dump::object_tree(&message, Some(protocol), &mut dump)?;
+    let mut text = String::from_utf8_lossy(&dump).into_owned();
     for remark in message.remarks() {
         text += &format!("\n{} at {:#x}: {}", remark.path, remark.anomaly.start, remark.anomaly.kind);
     }

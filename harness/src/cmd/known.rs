@@ -2,6 +2,7 @@
 
 use super::{Exit, Outcome};
 use crate::adapter::{PeerVersion, checkout, manifests, run_proof};
+use crate::report::words::visible;
 use anyhow::Context as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,7 +47,10 @@ pub fn run(args: Args) -> Outcome {
                 reproduced += 1;
                 anstream::println!("reproduced: {line}");
             } else {
-                anstream::println!("NOT REPRODUCED: {line}\n  the proof printed: {}", crate::adapter::cut(&shown));
+                anstream::println!(
+                    "NOT REPRODUCED: {line}\n  the proof printed: {}",
+                    visible(&crate::adapter::cut(&shown))
+                );
             }
         }
     }

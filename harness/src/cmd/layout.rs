@@ -5,6 +5,7 @@ use crate::definitions;
 use crate::dump::{self, Message, Parts};
 use codec::{ApiVersion, FrameLayout, MessageKind, MessageSpec, Protocol, Value, header_version};
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::sync::Arc;
 
 /// Show what a message looks like on the wire: facts, bytes, object tree and definition, or a diagram
@@ -131,10 +132,12 @@ impl Page<'_> {
             let bytes = self.smallest(spec)?;
             let message = Message::read(self.protocol, spec, self.version, parts(spec), &bytes)?;
             section(&mut text, &self.title(spec, bytes.len()));
-            let _ = write!(text, "\n{}{}", heading("byte layout"), dump::byte_rows(&message));
-            let _ = write!(text, "{}", dump::legend(&message));
-            let tree = dump::object_tree(&message.lines(Some(self.protocol)));
-            let _ = write!(text, "\n{}{tree}", heading("object tree"));
+            let mut dump = Vec::new();
+            write!(dump, "\n{}", heading("byte layout"))?;
+            dump::byte_rows(&message, &mut dump)?;
+            write!(dump, "{}\n{}", dump::legend(&message), heading("object tree"))?;
+            dump::object_tree(&message, Some(self.protocol), &mut dump)?;
+            text += &String::from_utf8_lossy(&dump);
             let _ = write!(text, "\n{}{}", heading("definition"), definition(spec));
         }
         Ok(text)

@@ -2,6 +2,7 @@
 
 use super::{Exit, Failure, Outcome};
 use crate::cases::Cases;
+use crate::coverage::{self, Coverage};
 use crate::matrix::{Bench, Candidate, Globs, Plan, Recorder, candidates, check_folder, is_glob, open_results};
 use crate::results::{Level, Results, Role, Status, Verdict};
 use crate::{definitions, process, report};
@@ -175,10 +176,19 @@ pub fn judged(
     Ok(run(bench)?)
 }
 
+/// What the codec cases cover, for a report that tells of codecs.
+pub fn coverage_for(results: &Results, cases: &Cases) -> Result<Option<Coverage>, codec::SpecError> {
+    if results.peers.iter().all(|peer| peer.role != Role::Codec) {
+        return Ok(None);
+    }
+    Ok(Some(Coverage::of(&coverage::measure(definitions::bundled(), &cases.vectors)?)))
+}
+
 /// Writes the report, prints the summary, and says how the run ends.
 pub fn finish(results: &Results, cases: &Cases, select: &Select, named: &[String]) -> Outcome {
-    report::write(&select.out, results, &cases.infos())?;
-    anstream::print!("{}", report::terminal::summary(results));
+    let coverage = coverage_for(results, cases)?;
+    report::write(&select.out, results, &cases.infos(), coverage.as_ref())?;
+    anstream::print!("{}", report::terminal::summary(results, coverage.as_ref()));
     anstream::println!("report: {}", select.out.join("index.html").display());
     let globs = Globs::new(named).map_err(|error| Failure::usage(format!("{error:#}")))?;
     let missing = results.peers.iter().any(|peer| peer.status == Status::NotRun && globs.matches(&peer.peer));

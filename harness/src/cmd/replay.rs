@@ -54,7 +54,7 @@ pub fn run(args: Args) -> Outcome {
     };
     let results = bench.run(&peers)?;
     for outcome in &results.outcomes {
-        anstream::println!("{}", serde_json::to_string_pretty(outcome).unwrap_or_default());
+        anstream::println!("{}", escaped(&serde_json::to_string_pretty(outcome).unwrap_or_default()));
     }
     if let Some(peer) = results.peers.iter().find(|peer| peer.status == Status::NotRun) {
         return Err(anyhow::anyhow!("{} did not run: {}", peer.peer, peer.why.as_deref().unwrap_or_default()).into());
@@ -62,4 +62,27 @@ pub fn run(args: Args) -> Outcome {
     let failed =
         results.outcomes.iter().any(|outcome| matches!(outcome.verdict, Verdict::Fail | Verdict::UnexpectedPass));
     Ok(if failed { Exit::Failed } else { Exit::Expected })
+}
+
+/// JSON without the control characters that JSON may hold as they are: DEL and those past ASCII, which steer some
+/// terminals.
+fn escaped(json: &str) -> String {
+    let shown = |character: char| match character {
+        '\u{7f}'..='\u{9f}' => format!("\\u{:04x}", u32::from(character)),
+        other => other.to_string(),
+    };
+    json.chars().map(shown).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_for_a_terminal_is_the_same_json() {
+        let value = serde_json::json!("a\u{9b}2J\u{7f}\u{1b}[m\u{e4}\n");
+        let text = escaped(&serde_json::to_string_pretty(&value).expect("it is JSON"));
+        assert!(!text.contains(char::is_control), "{text:?}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).expect("it is JSON"), value);
+    }
 }

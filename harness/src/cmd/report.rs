@@ -1,6 +1,6 @@
 //! `report`: compare, merge and render runs.
 
-use super::matrix::bundled_cases;
+use super::matrix::{bundled_cases, coverage_for};
 use super::{Exit, Failure, Outcome};
 use crate::report;
 use crate::results::Results;
@@ -42,7 +42,7 @@ enum What {
 }
 
 fn load(path: &Path) -> Result<Results, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
+    let text = std::fs::read(path).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
     Results::from_jsonl(&text).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
 }
 
@@ -54,7 +54,7 @@ fn write(out: &Path, results: &Results) -> Outcome {
             "these results were made with other cases than this binary holds: render them with the suite that made them",
         ));
     }
-    report::write(out, results, &cases.infos())?;
+    report::write(out, results, &cases.infos(), coverage_for(results, &cases)?.as_ref())?;
     anstream::println!("report: {}", out.join("index.html").display());
     Ok(Exit::Expected)
 }

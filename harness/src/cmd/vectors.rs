@@ -4,9 +4,11 @@ use super::matrix::{Select, bundled_cases, select_cases};
 use super::{Exit, Failure, Outcome};
 use crate::attest::{self, Attestation, Change};
 use crate::cases::Cases;
+use crate::exchange::kebab;
+use crate::report::words::visible;
 use crate::results::{Level, Role};
 use crate::vector::{Allowed, Expected, Vector, Vectors};
-use crate::{adapter, definitions, dump, process};
+use crate::{adapter, definitions, derive, dump, process};
 use anyhow::Context as _;
 use codec::hex;
 use indicatif::{MultiProgress, ProgressDrawTarget};
@@ -26,8 +28,30 @@ pub struct Args {
 enum What {
     /// Load every case and say what is wrong: file, case, place
     Lint,
+    Derive(Derive),
     Attest(Attest),
     Export(Export),
+}
+
+/// Add the cases that follow from the definitions and are not there yet
+///
+/// Each field at each of its boundaries, each length, count, flag and tag wrong in each way, each value that has no
+/// encoding. Valid cases are asked of every codec that `sources.json` lists, and those that two families confirm are
+/// written to the checkout's `vectors/codec`; the rest is said, and is left out. Cases that are there are not touched.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  kafka-conform vectors derive DescribeConfigsResponse
+  kafka-conform vectors derive --check
+
+Exit codes: 0 nothing is missing, or all that was is added; 1 something is missing (--check) or two families do not confirm
+it; 3 an author could not be asked.")]
+struct Derive {
+    /// These messages only; all that have a file of cases unless given
+    #[arg(value_name = "MESSAGE")]
+    messages: Vec<String>,
+    /// Change nothing and ask nobody: say what is missing
+    #[arg(long)]
+    check: bool,
 }
 
 /// Have the authors of valid codec vectors encode and decode them once more, and record who confirms them
@@ -66,6 +90,7 @@ struct Export {
 pub fn run(args: Args) -> Outcome {
     match args.what {
         What::Lint => lint(),
+        What::Derive(args) => derive(args),
         What::Attest(args) => attest(args),
         What::Export(args) => export(args),
     }
@@ -87,6 +112,162 @@ fn lint() -> Outcome {
             Ok(Exit::Failed)
         }
     }
+}
+
+fn derive(args: Derive) -> Outcome {
+    let (cases, protocol) = (bundled_cases()?, definitions::bundled());
+    for name in &args.messages {
+        if protocol.message(name).is_none() {
+            return Err(Failure::unknown("message", name, protocol.messages().map(|spec| &*spec.name)));
+        }
+    }
+    let mut exit = Exit::Expected;
+    process::catch_interrupts();
+    for spec in protocol.messages() {
+        let named = args.messages.is_empty() || args.messages.iter().any(|name| **name == *spec.name);
+        if !named {
+            continue;
+        }
+        let known: Vec<&Vector> = cases.vectors.cases.iter().filter(|case| case.spec.name == spec.name).collect();
+        let derived = derive::missing(protocol, spec, &known)?;
+        if derived.is_empty() {
+            continue;
+        }
+        if args.check {
+            for case in &derived {
+                let (lowest, highest) = case.versions;
+                anstream::println!("{} {lowest}-{highest}: {}: missing", spec.name, case.slug);
+            }
+            exit = Exit::Failed;
+            continue;
+        }
+        let checkout =
+            adapter::checkout().context("cases are written to a checkout of this repository: run it there")?;
+        let path = checkout.join(format!("vectors/codec/{}.json", kebab(&spec.name)));
+        let (text, unconfirmed) = vouched(protocol, &cases.vectors, spec, derived)?;
+        let (count, file) = add_cases(&path, spec, &text)?;
+        std::fs::write(&path, file).with_context(|| format!("writing {}", path.display()))?;
+        anstream::println!("{}: {count} cases added", spec.name);
+        for line in &unconfirmed {
+            anstream::println!("{line}");
+            exit = Exit::Failed;
+        }
+    }
+    Ok(exit)
+}
+
+/// Asks the authors about derived cases: those to be written, with their `source`, and a line for each that two families
+/// do not confirm.
+fn vouched(
+    protocol: &codec::Protocol,
+    vectors: &Vectors,
+    spec: &codec::MessageSpec,
+    derived: Vec<derive::Derived>,
+) -> anyhow::Result<(Vec<Json>, Vec<String>)> {
+    let texts: Vec<Json> = derived.iter().map(|case| case_json(case, &[])).collect();
+    let file = serde_json::json!({ "message": &*spec.name, "cases": texts }).to_string();
+    let name = format!("{}.json", kebab(&spec.name));
+    let loaded = vectors.of_texts(protocol, &[(&name, &file)]);
+    let loaded = loaded.map_err(|lints| {
+        let lints: Vec<String> = lints.iter().map(ToString::to_string).collect();
+        anyhow::anyhow!("derived cases do not lint: this is a fault of ours\n{}", lints.join("\n"))
+    })?;
+    let valid = loaded.cases.iter().filter(|case| case.rule.result == Expected::Valid);
+    let selected: BTreeSet<String> = valid.map(|case| case.id.clone()).collect();
+    let progress = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
+    let attestation = attest::attest(protocol, &loaded, &selected, true, &progress)?;
+    let changes = attestation.changes(&loaded);
+    let mut lines: Vec<String> =
+        attestation.not_run.iter().map(|(author, why)| format!("{author} was not asked: {why}")).collect();
+    lines.extend(attestation.dissent());
+    let mut cases = Vec::new();
+    for case in &derived {
+        if vectors.rules.get(case.rule).is_none_or(|rule| rule.result != Expected::Valid) {
+            cases.push(case_json(case, &[]));
+            continue;
+        }
+        let source = changes.iter().find(|change| change.case == case.slug).map(Change::source).unwrap_or_default();
+        let families: BTreeSet<&str> = source
+            .iter()
+            .filter_map(|author| vectors.sources.get(author.split('@').next()?))
+            .map(|source| source.family.as_str())
+            .collect();
+        if families.len() >= 2 {
+            cases.push(case_json(case, &source));
+        } else {
+            let by = if source.is_empty() { "nobody".to_owned() } else { source.join(", ") };
+            lines.push(format!("{}: {}: left out: confirmed by {by} alone", spec.name, case.slug));
+        }
+    }
+    Ok((cases, lines))
+}
+
+/// A derived case as the files have it.
+fn case_json(case: &derive::Derived, source: &[String]) -> Json {
+    let (lowest, highest) = case.versions;
+    let mut json = serde_json::json!({
+        "id": case.slug, "rule": case.rule, "part": "body",
+        "versions": if lowest == highest { lowest.to_string() } else { format!("{lowest}-{highest}") },
+        "cite": case.cite, "requires": case.requires,
+    });
+    let by_version = |of: &mut dyn Iterator<Item = (i16, Json)>| -> Json {
+        Json::Object(of.map(|(version, json)| (version.to_string(), json)).collect())
+    };
+    if !case.bytes.is_empty() {
+        json["bytes"] =
+            by_version(&mut case.bytes.iter().map(|(version, bytes)| (*version, derive::bytes_recipe(bytes))));
+    }
+    if !case.cuts.is_empty() {
+        json["cuts"] = by_version(&mut case.cuts.iter().map(|(version, cuts)| (*version, ranges(cuts).into())));
+    }
+    let rest = [
+        ("value", case.value.clone()),
+        ("values", (!case.values.is_empty()).then(|| case.values.clone().into())),
+        ("source", (!source.is_empty()).then(|| source.into())),
+        ("parent", case.parent.clone().map(Json::from)),
+        ("mutation", case.mutation.clone().map(Json::from)),
+    ];
+    for (name, value) in rest {
+        if let Some(value) = value {
+            json[name] = value;
+        }
+    }
+    json
+}
+
+/// Numbers as ranges: `0-12,14`.
+fn ranges(numbers: &BTreeSet<usize>) -> String {
+    let mut ranges: Vec<(usize, usize)> = Vec::new();
+    for &number in numbers {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => ranges.push((number, number)),
+        }
+    }
+    let text =
+        |&(first, last): &(usize, usize)| if first == last { first.to_string() } else { format!("{first}-{last}") };
+    ranges.iter().map(text).collect::<Vec<_>>().join(",")
+}
+
+/// A case file with cases added at its end, each member on a line of its own; how many, and the text.
+fn add_cases(path: &std::path::Path, spec: &codec::MessageSpec, cases: &[Json]) -> anyhow::Result<(usize, String)> {
+    let end = "\n  ]\n}\n";
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            format!("{{\n  \"message\": {:?},\n  \"cases\": [{end}", &*spec.name)
+        }
+        Err(error) => return Err(error).with_context(|| format!("reading {}", path.display())),
+    };
+    let mut text =
+        text.strip_suffix(end).with_context(|| format!("{} does not end as case files do", path.display()))?.to_owned();
+    for case in cases {
+        let members = case.as_object().into_iter().flatten();
+        let members: Vec<String> = members.map(|(name, value)| format!("      {name:?}: {value}")).collect();
+        let comma = if text.ends_with('[') { "" } else { "," };
+        text += &format!("{comma}\n    {{\n{}\n    }}", members.join(",\n"));
+    }
+    Ok((cases.len(), text + end))
 }
 
 fn attest(args: Attest) -> Outcome {
@@ -111,7 +292,7 @@ fn attest(args: Attest) -> Outcome {
     lines.extend(attestation.notes());
     let counts = attestation.counts();
     lines.push(counts.to_string());
-    dump::print(&(lines.join("\n") + "\n"))?;
+    dump::print(&(visible(&lines.join("\n")) + "\n"))?;
     Ok(if counts.disagree > 0 {
         Exit::Failed
     } else if counts.not_rerun > 0 || !attestation.not_run.is_empty() {

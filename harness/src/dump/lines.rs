@@ -4,9 +4,14 @@ use super::value_text::octets_text;
 use super::{Message, Part, Remark};
 use codec::wire::Reader;
 use codec::{
-    AnomalyKind, DecodeError, DecodeErrorKind, Element, NodeKind, NodeRef, Protocol, StructLayout, View, WireType,
+    Anomaly, AnomalyKind, DecodeError, DecodeErrorKind, Element, NodeKind, NodeRef, Protocol, StructLayout, View,
+    WireType,
 };
+use std::collections::BTreeMap;
 use std::ops::Range;
+
+/// Name of the line of bytes after a message.
+const LEFT_OVER: &str = "left over";
 
 /// What a byte belongs to; each kind has its own colour and letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,10 +66,34 @@ pub(super) fn join(path: &str, name: &str) -> String {
     }
 }
 
-/// See [`Message::lines`].
-pub(super) fn lines(message: &Message<'_>, protocol: Option<&Protocol>) -> Vec<Line> {
-    let mut writer = Writer { lines: Vec::new(), bytes: message.bytes, protocol };
+/// A liberty, and the number of the line that it is told on.
+#[derive(Debug)]
+pub(super) struct Remarked {
+    pub(super) remark: Remark,
+    line: Option<usize>,
+}
+
+/// See [`Message::each_line`]. A line is handed out as soon as the next one begins, since there may be more of them than
+/// there are bytes.
+pub(super) fn each_line(message: &Message<'_>, protocol: Option<&Protocol>, visit: &mut dyn FnMut(Line)) {
+    let mut told: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+    for remarked in message.remarked() {
+        if let Some(line) = remarked.line {
+            told.entry(line).or_default().push(remarked.remark.anomaly.kind.to_string());
+        }
+    }
+    let mut number = 0;
+    each_bare_line(message, protocol, &mut |mut line| {
+        line.remarks = told.remove(&number).unwrap_or_default();
+        number += 1;
+        visit(line);
+    });
+}
+
+/// Every line, without remarks.
+fn each_bare_line(message: &Message<'_>, protocol: Option<&Protocol>, visit: &mut dyn FnMut(Line)) {
     let bytes = message.bytes;
+    let mut writer = Writer { last: None, visit, bytes, protocol };
     let outer = usize::from(message.parts.size || message.parts.header);
     if outer == 1 {
         let (name, type_name) = match &message.body {
@@ -80,6 +109,8 @@ pub(super) fn lines(message: &Message<'_>, protocol: Option<&Protocol>) -> Vec<L
         let line = writer.push(2, "size", Some("size"), "int32", span, Kind::Frame);
         line.value = size.map(|size| size.to_string()).unwrap_or_default();
         line.note = "message_size: how many bytes follow".to_owned();
+        let wrong = message.errors.iter().rfind(|fault| fault.error.path == "size");
+        line.error = wrong.map(|fault| fault.error.kind.to_string());
     }
     if let Some(part) = &message.header {
         let view = View::new(&part.layout, bytes, &part.tree);
@@ -94,63 +125,60 @@ pub(super) fn lines(message: &Message<'_>, protocol: Option<&Protocol>) -> Vec<L
         let at = Place { depth: outer, path: "", kind: Kind::Body };
         writer.message(part, view, at, "struct", format!("message body, version {version}"));
     }
-    for fault in &message.errors {
+    for fault in message.errors.iter().filter(|fault| fault.error.path != "size") {
         let part = if fault.in_header { &message.header } else { &message.body };
-        match part {
-            _ if fault.error.path == "size" => writer.size_error(&fault.error),
-            Some(part) => {
-                let at = if fault.in_header {
-                    Place { depth: 1, path: "header", kind: Kind::Header }
-                } else {
-                    Place { depth: outer, path: "", kind: Kind::Body }
-                };
-                writer.stop(View::new(&part.layout, bytes, &part.tree), at, &fault.error);
-            }
-            None => {}
+        if let Some(part) = part {
+            let at = if fault.in_header {
+                Place { depth: 1, path: "header", kind: Kind::Header }
+            } else {
+                Place { depth: outer, path: "", kind: Kind::Body }
+            };
+            writer.stop(View::new(&part.layout, bytes, &part.tree), at, &fault.error);
         }
     }
     let anomalies = message.body.as_ref().map_or(&[][..], |part| part.tree.anomalies());
     if let Some(anomaly) = anomalies.iter().find(|anomaly| anomaly.kind == AnomalyKind::LeftOver) {
         let span = anomaly.start as usize..anomaly.end as usize;
         let value = octets_text(bytes.get(span.clone()).unwrap_or_default());
-        writer.push(outer, "left over", None, "bytes", span, Kind::Unread).value = value;
+        writer.push(outer, LEFT_OVER, None, "bytes", span, Kind::Unread).value = value;
     }
-    for remark in remarks(message, &writer.lines) {
-        let span = remark.anomaly.start as usize..remark.anomaly.end as usize;
-        let text = remark.anomaly.kind.to_string();
-        let line = match remark.anomaly.kind {
-            AnomalyKind::LeftOver => writer.lines.iter_mut().rfind(|line| line.name == "left over"),
-            _ => innermost(&writer.lines, &span).and_then(|index| writer.lines.get_mut(index)),
-        };
-        if let Some(line) = line {
-            line.remarks.push(text);
-        }
+    if let Some(line) = writer.last {
+        (writer.visit)(line);
     }
-    writer.lines
 }
 
-/// See [`Message::remarks`].
-pub(super) fn remarks(message: &Message<'_>, lines: &[Line]) -> Vec<Remark> {
+/// Every liberty kept, header first, each with the innermost line with a path around its bytes: of those that hold them
+/// the shortest, and of these the outermost, so that the liberty of a length is its field's where both have the same bytes.
+pub(super) fn remarked(message: &Message<'_>) -> Vec<Remarked> {
     let parts = [&message.header, &message.body].into_iter().flatten();
-    parts
-        .flat_map(|part| part.tree.anomalies())
-        .map(|&anomaly| {
-            let span = anomaly.start as usize..anomaly.end as usize;
-            let line = innermost(lines, &span).filter(|_| anomaly.kind != AnomalyKind::LeftOver);
-            let path = line.and_then(|index| lines.get(index)?.path.as_deref()).unwrap_or_default();
-            // The liberty of a count or of a tag's size is that of what it belongs to; these alone are in lower case.
-            let owner = path.rsplit_once('.').filter(|(_, name)| name.starts_with(|first: char| first.is_lowercase()));
-            Remark { anomaly, path: owner.map_or(path, |(owner, _)| owner).to_owned() }
-        })
-        .collect()
-}
-
-/// The innermost line with a path around some bytes: of those that hold them the shortest, and of these the outermost,
-/// so that the liberty of a length is its field's where both have the same bytes.
-fn innermost(lines: &[Line], span: &Range<usize>) -> Option<usize> {
-    let holds = |line: &Line| line.path.is_some() && line.span.start <= span.start && span.end <= line.span.end;
-    let candidates = lines.iter().enumerate().filter(|(_, line)| holds(line));
-    candidates.min_by_key(|(_, line)| line.span.len()).map(|(index, _)| index)
+    /// A liberty, and length, number and path of the line found for it so far.
+    type Found = (Anomaly, Option<(usize, usize, String)>);
+    let mut found: Vec<Found> = parts.flat_map(|part| part.tree.anomalies()).map(|&anomaly| (anomaly, None)).collect();
+    if found.is_empty() {
+        return Vec::new();
+    }
+    let mut number = 0;
+    each_bare_line(message, None, &mut |line| {
+        for (anomaly, best) in &mut found {
+            let (start, end) = (anomaly.start as usize, anomaly.end as usize);
+            let holds = match &line.path {
+                Some(_) => anomaly.kind != AnomalyKind::LeftOver && line.span.start <= start && end <= line.span.end,
+                None => anomaly.kind == AnomalyKind::LeftOver && line.name == LEFT_OVER,
+            };
+            if holds && best.as_ref().is_none_or(|&(length, ..)| line.span.len() < length) {
+                *best = Some((line.span.len(), number, line.path.clone().unwrap_or_default()));
+            }
+        }
+        number += 1;
+    });
+    let remarked = found.into_iter().map(|(anomaly, best)| {
+        let path = best.as_ref().map_or("", |(_, _, path)| path);
+        // The liberty of a count or of a tag's size is that of what it belongs to; these alone are in lower case.
+        let owner = path.rsplit_once('.').filter(|(_, name)| name.starts_with(|first: char| first.is_lowercase()));
+        let path = owner.map_or(path, |(owner, _)| owner).to_owned();
+        Remarked { remark: Remark { anomaly, path }, line: best.map(|(_, number, _)| number) }
+    });
+    remarked.collect()
 }
 
 /// Where in the tree something is written.
@@ -163,7 +191,10 @@ pub(super) struct Place<'p> {
 
 /// Writes lines.
 pub(super) struct Writer<'a> {
-    lines: Vec<Line>,
+    /// The line being written.
+    last: Option<Line>,
+    /// Takes each line that is finished.
+    visit: &'a mut dyn FnMut(Line),
     bytes: &'a [u8],
     pub(super) protocol: Option<&'a Protocol>,
 }
@@ -178,7 +209,7 @@ impl<'a> Writer<'a> {
         span: Range<usize>,
         kind: Kind,
     ) -> &mut Line {
-        self.lines.push(Line {
+        let line = Line {
             depth,
             name: name.into(),
             path: path.map(str::to_owned),
@@ -190,11 +221,11 @@ impl<'a> Writer<'a> {
             kind,
             error: None,
             remarks: Vec::new(),
-        });
-        match self.lines.last_mut() {
-            Some(line) => line,
-            None => unreachable!("pushed just now"),
+        };
+        if let Some(finished) = self.last.take() {
+            (self.visit)(finished);
         }
+        self.last.insert(line)
     }
 
     fn heading(
@@ -366,12 +397,6 @@ impl<'a> Writer<'a> {
                 }
             }
             position = end;
-        }
-    }
-
-    fn size_error(&mut self, error: &DecodeError) {
-        if let Some(line) = self.lines.iter_mut().find(|line| line.path.as_deref() == Some("size")) {
-            line.error = Some(error.kind.to_string());
         }
     }
 

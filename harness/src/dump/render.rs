@@ -2,6 +2,7 @@
 
 use super::{Kind, Line, Message};
 use anstyle::{AnsiColor, Style};
+use codec::Protocol;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::ops::Range;
@@ -57,9 +58,18 @@ impl Kind {
 /// Writes to standard output: plain where it is no terminal or `NO_COLOR` is set. A reader that has gone away, such as
 /// `head`, is no error.
 pub fn print(text: &str) -> io::Result<()> {
-    let mut out = anstream::AutoStream::auto(io::stdout()).lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+    print_with(|out| out.write_all(text.as_bytes()))
+}
+
+/// [`print`] for what is too large to be held as one text.
+pub fn print_with(write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>) -> io::Result<()> {
+    let mut out = io::BufWriter::new(anstream::AutoStream::auto(io::stdout()).lock());
+    match write(&mut out).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+            // What is in the buffer has nowhere to go, so it is not tried again when the buffer is dropped.
+            let _ = out.into_parts();
+            Ok(())
+        }
         other => {
             other.map_err(|error| io::Error::new(error.kind(), format!("cannot write to standard output: {error}")))
         }
@@ -68,7 +78,7 @@ pub fn print(text: &str) -> io::Result<()> {
 
 /// Which colour and letter stands for what, as far as the message has it: one line.
 pub fn legend(message: &Message<'_>) -> String {
-    let kinds = kinds(message.bytes().len(), &message.lines(None));
+    let kinds = message.kinds();
     let mut text = String::new();
     for kind in Kind::ALL.into_iter().filter(|kind| kinds.contains(kind)) {
         let style = kind.style();
@@ -82,17 +92,6 @@ pub fn legend(message: &Message<'_>) -> String {
     }
     text.push('\n');
     text
-}
-
-/// What each byte belongs to: that of the innermost line around it.
-fn kinds(length: usize, lines: &[Line]) -> Vec<Kind> {
-    let mut kinds = vec![Kind::Unread; length];
-    for line in lines {
-        if let Some(bytes) = kinds.get_mut(line.span.clone()) {
-            bytes.fill(line.kind);
-        }
-    }
-    kinds
 }
 
 /// Bytes of which nothing is known, 16 a row: offset, hex, text; no styles.
@@ -129,22 +128,18 @@ fn marks(message: &Message<'_>) -> Vec<Mark> {
 
 /// The bytes, 16 a row: offset of the row, hex by kind, a letter for each kind, text. What is wrong or odd is pointed at
 /// from below.
-pub fn byte_rows(message: &Message<'_>) -> String {
-    let bytes = message.bytes();
-    let kinds = kinds(bytes.len(), &message.lines(None));
+pub fn byte_rows(message: &Message<'_>, out: &mut dyn io::Write) -> io::Result<()> {
+    let (bytes, kinds) = (message.bytes(), message.kinds());
     let marks = marks(message);
-    let mut text = String::from("     ");
-    (0..ROW).for_each(|column| {
-        let _ = write!(text, "  {column:X}");
-    });
-    text.push('\n');
+    let columns: String = (0..ROW).map(|column| format!("  {column:X}")).collect();
+    writeln!(out, "     {columns}")?;
     // An error may stand after the last byte, on a row that has none.
     let past_end = marks.iter().any(|mark| mark.span.start == bytes.len()) && bytes.len().is_multiple_of(ROW);
     for start in (0..bytes.len() + usize::from(past_end)).step_by(ROW) {
         let end = bytes.len().min(start + ROW);
         let row = bytes.get(start..end).unwrap_or_default();
         let row_kinds = kinds.get(start..end).unwrap_or_default();
-        let _ = write!(text, "{FAINT}{start:04x}{FAINT:#} ");
+        let mut text = format!("{FAINT}{start:04x}{FAINT:#} ");
         // A style for each run of bytes of a kind: fewer escapes, and hex that can be copied.
         let mut column = 0;
         for run in row_kinds.chunk_by(|one, other| one == other) {
@@ -164,8 +159,9 @@ pub fn byte_rows(message: &Message<'_>) -> String {
         }
         text.push('\n');
         marks.iter().for_each(|mark| pointer(&mut text, mark, start, bytes.len()));
+        out.write_all(text.as_bytes())?;
     }
-    text
+    Ok(())
 }
 
 /// Points from below at what of a mark is in a row.
@@ -190,21 +186,26 @@ fn printable(byte: u8) -> char {
 }
 
 /// The object tree: name, type, value, `[0xOFFSET, LENB]` and note of each line, in columns.
-pub fn object_tree(lines: &[Line]) -> String {
-    let names = names(lines);
-    let width = |column: &dyn Fn(usize, &Line) -> usize| {
-        lines.iter().enumerate().map(|(index, line)| column(index, line)).max().unwrap_or(0)
-    };
-    let name_width = width(&|index, _| names.get(index).map_or(0, |name: &String| name.chars().count()));
-    let type_width = width(&|_, line| line.type_name.chars().count());
-    let value_width = width(&|_, line| value(line).chars().count()).min(VALUE_COLUMN);
-    let span_width = width(&|_, line| span(line).chars().count());
-    let mut text = String::new();
-    for (line, name) in lines.iter().zip(&names) {
+pub fn object_tree(message: &Message<'_>, protocol: Option<&Protocol>, out: &mut dyn io::Write) -> io::Result<()> {
+    let (mut name_width, mut type_width, mut value_width, mut span_width) = (0, 0, 0, 0);
+    let mut branches = Branches::default();
+    message.each_line(protocol, &mut |line| {
+        branches.push(line.depth);
+        name_width = name_width.max(4 * line.depth + line.name.chars().count());
+        type_width = type_width.max(line.type_name.chars().count());
+        value_width = value_width.max(value(&line).chars().count());
+        span_width = span_width.max(span(&line).chars().count());
+    });
+    let value_width = value_width.min(VALUE_COLUMN);
+    let mut written = Ok(());
+    let (mut number, mut more) = (0, Vec::new());
+    message.each_line(protocol, &mut |line| {
+        let name = branches.before(number, line.depth, &mut more) + &line.name;
+        number += 1;
         let style = if line.error.is_some() { BAD } else { line.kind.style() };
         let mut row = format!("{style}{name:name_width$}{style:#}");
-        let _ = write!(row, "  {:type_width$}  {:value_width$}", line.type_name, value(line));
-        let span = span(line);
+        let _ = write!(row, "  {:type_width$}  {:value_width$}", line.type_name, value(&line));
+        let span = span(&line);
         let _ = write!(row, "  {style}{span}{style:#}");
         let mut gap = span_width + 3 - span.len();
         if !line.note.is_empty() {
@@ -216,9 +217,11 @@ pub fn object_tree(lines: &[Line]) -> String {
             let _ = write!(row, "{:gap$}{style}<-- {what}{style:#}", "");
             gap = 2;
         }
-        let _ = writeln!(text, "{row}");
-    }
-    text
+        if written.is_ok() {
+            written = writeln!(out, "{row}");
+        }
+    });
+    written
 }
 
 fn value(line: &Line) -> String {
@@ -236,26 +239,42 @@ fn span(line: &Line) -> String {
     format!("[{:#06x}, {}B{}]", line.span.start, line.span.len(), if line.open { "+" } else { "" })
 }
 
-/// Names behind the branches of the tree.
-fn names(lines: &[Line]) -> Vec<String> {
-    let deepest = lines.iter().map(|line| line.depth).max().unwrap_or(0);
-    // Whether a line of each depth is still to come below the same parent, seen from the end.
-    let mut more = vec![false; deepest + 1];
-    let mut names: Vec<String> = Vec::with_capacity(lines.len());
-    for line in lines.iter().rev() {
+/// The branches before the names of a tree whose lines come one by one.
+#[derive(Default)]
+struct Branches {
+    /// Of each line, whether another one follows below the same parent.
+    more: Vec<bool>,
+    /// The last line of each depth that can still be followed, from the outermost on.
+    open: Vec<Option<usize>>,
+}
+
+impl Branches {
+    /// Takes the depth of the next line, on the first walk.
+    fn push(&mut self, depth: usize) {
+        self.open.resize(depth + 1, None);
+        let number = self.more.len();
+        if let Some(last) = self.open.last_mut()
+            && let Some(more) = last.replace(number).and_then(|before| self.more.get_mut(before))
+        {
+            *more = true;
+        }
+        self.more.push(false);
+    }
+
+    /// What stands before the name of a line, on the second walk; `more` tells of each depth whether a line is still to
+    /// come there, and starts empty.
+    fn before(&self, number: usize, depth: usize, more: &mut Vec<bool>) -> String {
+        more.resize(depth + 1, false);
+        if let Some(here) = more.last_mut() {
+            *here = self.more.get(number).copied().unwrap_or_default();
+        }
         let mut name = String::new();
-        if line.depth > 0 {
-            for &more in more.get(1..line.depth).unwrap_or_default() {
+        if depth > 0 {
+            for &more in more.get(1..depth).unwrap_or_default() {
                 name.push_str(if more { "|   " } else { "    " });
             }
             name.push_str("+-- ");
         }
-        name.push_str(&line.name);
-        names.push(name);
-        more.truncate(line.depth);
-        more.push(true);
-        more.resize(deepest + 1, false);
+        name
     }
-    names.reverse();
-    names
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::words::{rank, word};
+use super::words::{rank, visible_line, word};
 use crate::results::{Class, Op, Outcome, Results, Role, Status, Verdict};
 
 /// What is one and the same outcome in two runs.
@@ -195,14 +195,14 @@ impl fmt::Display for PeerChange {
             (Some(_), Some(Status::Ran)) => "peer ran, did not before",
             (Some(_), Some(Status::NotRun)) => "peer did not run, did before",
         };
-        write!(f, "{what}: {} ({})", self.peer, word(self.role))
+        write!(f, "{what}: {} ({})", visible_line(&self.peer), word(self.role))
     }
 }
 
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let Key { peer, case, version, op, .. } = &self.key;
-        write!(f, "{peer} {case} v{version} {}: ", word(op))?;
+        write!(f, "{} {} v{version} {}: ", visible_line(peer), visible_line(case), word(op))?;
         let side = |judgement: Option<Judgement>| match judgement {
             None => "absent".to_string(),
             Some(Judgement { verdict, class: None }) => word(verdict),

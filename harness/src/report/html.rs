@@ -12,6 +12,7 @@ use super::NON_AFFILIATION;
 use super::evidence::{Evidence, cost, evidence};
 use super::matrix::{Column, Counts, Matrix, RoleMatrix, Row};
 use super::words::{self, deviates, plural, sign, word};
+use crate::coverage::Coverage;
 use crate::results::{CaseInfo, Class, Outcome, Role, Run, Verdict};
 
 /// Roughly how much evidence the page holds, in characters of HTML.
@@ -34,6 +35,7 @@ pub fn render(matrix: &Matrix, cases: &BTreeMap<String, CaseInfo>) -> String {
         faults: faults(matrix),
         roles: matrix.roles.iter().map(|role| role_part(role, cases, &evident)).collect(),
         catalogue: catalogue(matrix, cases),
+        coverage: matrix.coverage,
     };
     page.render().expect("the template writes plain data into memory")
 }
@@ -52,6 +54,7 @@ struct Page<'a> {
     faults: Vec<FaultLine<'a>>,
     roles: Vec<RolePart<'a>>,
     catalogue: Vec<CatalogueGroup<'a>>,
+    coverage: Option<&'a Coverage>,
 }
 
 struct LegendLine {

@@ -48,6 +48,24 @@ pub fn render(matrix: &Matrix, cases: &BTreeMap<String, CaseInfo>) -> String {
             let _ = writeln!(page, "- {} ({}): {}", text(&row.peer.peer), word(row.peer.role), text(row.why()));
         }
     }
+    if let Some(coverage) = matrix.coverage {
+        let _ = write!(
+            page,
+            "\n## Coverage of the codec cases\n\n\
+             {}. A mutant is a layout that is wrong in one thing; what no case catches is an untested rule.\n",
+            coverage.all
+        );
+        if !coverage.untested.is_empty() {
+            page += "\nUntested:\n\n";
+        }
+        for mutant in &coverage.untested {
+            let _ = writeln!(page, "- {}", text(mutant));
+        }
+        page += "\n| message | mutants | caught |\n| --- | --- | --- |\n";
+        for (message, tally) in &coverage.messages {
+            let _ = writeln!(page, "| {} | {} | {} |", text(message), tally.mutants, tally.caught);
+        }
+    }
     page += "\n## Deviations\n";
     let deviating = matrix.rows().filter(|row| row.outcomes().any(|outcome| deviates(outcome.verdict)));
     let before = page.len();

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::words;
+use crate::coverage::Coverage;
 use crate::results::{Outcome, Peer, Results, Role, Run, Status, Verdict};
 
 /// An API at a version: `("DescribeConfigs", 4)`.
@@ -17,6 +18,8 @@ pub struct Matrix<'a> {
     pub run: &'a Run,
     /// The roles that have at least one peer.
     pub roles: Vec<RoleMatrix<'a>>,
+    /// What the codec cases catch and what they leave untested, where the report tells of it.
+    pub coverage: Option<&'a Coverage>,
 }
 
 /// The peers of one role.
@@ -59,7 +62,7 @@ impl<'a> Matrix<'a> {
             columns: rows.values().flat_map(|row| row.cells.keys().copied()).collect(),
             rows: rows.into_values().collect(),
         });
-        Matrix { run: &results.run, roles: roles.collect() }
+        Matrix { run: &results.run, roles: roles.collect(), coverage: None }
     }
 
     /// All rows of all roles.
@@ -87,6 +90,8 @@ impl<'a> Matrix<'a> {
             level: crate::results::Level,
             partial: bool,
             peers: Vec<Entry<'a>>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            coverage: Option<&'a Coverage>,
         }
         #[derive(Serialize)]
         struct Entry<'a> {
@@ -110,6 +115,7 @@ impl<'a> Matrix<'a> {
             level: self.run.level,
             partial: self.run.partial,
             peers: self.rows().map(entry).collect(),
+            coverage: self.coverage,
         };
         serde_json::to_string_pretty(&document).expect("counts are plain data") + "\n"
     }

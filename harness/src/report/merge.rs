@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use super::words::word;
-use crate::results::Results;
+use crate::results::{Results, Role};
 
 /// The union of the peers of several runs, sorted. The first run's seed stands for all; one partial run makes the whole
 /// partial.
 ///
 /// Refused, with a sentence that says what to do: no runs, different cases, suite versions or levels (their verdicts are
-/// not comparable), and a peer that is in two runs in the same role.
+/// not comparable), and a peer that is in two runs in the same role, be it by outcomes alone: which of two judgements
+/// counts is not for a merge to say.
 pub fn merge(runs: Vec<Results>) -> Result<Results, String> {
     let mut runs = runs.into_iter();
     let mut merged = runs.next().ok_or("nothing to merge: give at least one results.jsonl")?;
@@ -34,13 +35,9 @@ pub fn merge(runs: Vec<Results>) -> Result<Results, String> {
                 word(theirs.level)
             ));
         }
-        let known: BTreeSet<_> = merged.peers.iter().map(|peer| (peer.role, peer.peer.as_str())).collect();
-        if let Some(twice) = next.peers.iter().find(|peer| known.contains(&(peer.role, peer.peer.as_str()))) {
-            return Err(format!(
-                "{} ({}) is in two of the runs: leave it out of one of them",
-                twice.peer,
-                word(twice.role)
-            ));
+        let known: BTreeSet<_> = peers(&merged).collect();
+        if let Some((role, peer)) = peers(&next).find(|peer| known.contains(peer)) {
+            return Err(format!("{peer} ({}) is in two of the runs: leave it out of one of them", word(role)));
         }
         merged.run.partial |= next.run.partial;
         merged.peers.extend(next.peers);
@@ -48,4 +45,10 @@ pub fn merge(runs: Vec<Results>) -> Result<Results, String> {
     }
     merged.sort();
     Ok(merged)
+}
+
+/// Who is in a run. One that was killed has outcomes of peers that it has no row of: that is written when a peer is done.
+fn peers(results: &Results) -> impl Iterator<Item = (Role, &str)> {
+    let judged = results.outcomes.iter().map(|outcome| (outcome.role, outcome.peer.as_str()));
+    results.peers.iter().map(|peer| (peer.role, peer.peer.as_str())).chain(judged)
 }

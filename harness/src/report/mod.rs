@@ -21,6 +21,7 @@ use std::path::Path;
 pub use diff::diff;
 pub use merge::merge;
 
+use crate::coverage::Coverage;
 use crate::results::{CaseInfo, Results};
 use matrix::Matrix;
 
@@ -28,32 +29,55 @@ use matrix::Matrix;
 pub const NON_AFFILIATION: &str = "Apache Kafka is a trademark of the Apache Software Foundation; this is an \
                                    independent conformance report, not a certificate of the ASF.";
 
-/// Writes `results.jsonl`, `matrix.json`, `matrix.md`, `junit.xml` and `index.html` into the folder `out`, which is
-/// made if need be. Rows are brought into file order first, so that equal rows give equal files.
-///
-/// Each file appears whole or not at all. An error names the file and says what to do.
-pub fn write(out: &Path, results: &Results, cases: &BTreeMap<String, CaseInfo>) -> io::Result<()> {
-    let mut results = results.clone();
-    results.sort();
-    let matrix = Matrix::of(&results);
-    fs::create_dir_all(out).map_err(|error| explain(out, error))?;
-    replace(&out.join("results.jsonl"), &results.to_jsonl())?;
-    replace(&out.join("matrix.json"), &matrix.to_json())?;
-    replace(&out.join("matrix.md"), &markdown::render(&matrix, cases))?;
-    replace(&out.join("junit.xml"), &junit::render(&matrix))?;
-    replace(&out.join("index.html"), &html::render(&matrix, cases))
+/// What a report is made into, beside `results.jsonl`, which it is made from.
+const PAGES: [&str; 4] = ["matrix.json", "matrix.md", "junit.xml", "index.html"];
+
+/// Takes the pages of an earlier run away, so that none stands beside the rows of another one, however that ends.
+pub fn remove_pages(out: &Path) -> io::Result<()> {
+    for name in PAGES {
+        let path = out.join(name);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(explain(&path, error)),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
-/// Writes a temporary file beside `path` and renames it, so that a reader sees the old text or the new one.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let name = path.file_name().expect("report paths end in a file name").to_string_lossy();
-    let partial = path.with_file_name(format!(".{name}.partial"));
-    let written = fs::write(&partial, text).and_then(|()| fs::rename(&partial, path));
-    written.map_err(|error| {
+/// Writes `results.jsonl`, `matrix.json`, `matrix.md`, `junit.xml` and `index.html` into the folder `out`, which is
+/// made if need be. Rows are brought into file order first, so that equal rows give equal files. `coverage` is told of
+/// where it is given.
+///
+/// Each file appears whole or not at all, and none before all could be written. An error names the file and says what to
+/// do.
+pub fn write(
+    out: &Path,
+    results: &Results,
+    cases: &BTreeMap<String, CaseInfo>,
+    coverage: Option<&Coverage>,
+) -> io::Result<()> {
+    let mut results = results.clone();
+    results.sort();
+    let matrix = Matrix { coverage, ..Matrix::of(&results) };
+    fs::create_dir_all(out).map_err(|error| explain(out, error))?;
+    let pages =
+        [matrix.to_json(), markdown::render(&matrix, cases), junit::render(&matrix), html::render(&matrix, cases)];
+    let rows = ("results.jsonl", results.to_jsonl());
+    let files: Vec<(&str, String)> = std::iter::once(rows).chain(PAGES.into_iter().zip(pages)).collect();
+    // A temporary file beside each, renamed when all are there: a reader sees the old text or the new one.
+    let partial = |name: &str| out.join(format!(".{name}.partial"));
+    let each = |step: &dyn Fn(&str, &str) -> io::Result<()>| {
+        files.iter().try_for_each(|(name, text)| step(name, text).map_err(|error| explain(&out.join(name), error)))
+    };
+    let written = each(&|name, text| fs::write(partial(name), text))
+        .and_then(|()| each(&|name, _| fs::rename(partial(name), out.join(name))));
+    if written.is_err() {
         // What is left of a failed write would only fill the disk further; the first error is the one to tell.
-        let _ = fs::remove_file(&partial);
-        explain(path, error)
-    })
+        for (name, _) in &files {
+            let _ = fs::remove_file(partial(name));
+        }
+    }
+    written
 }
 
 /// An error of the same kind that says which file and what to do about it.

@@ -3,20 +3,21 @@
 use comfy_table::{Cell, Color, ContentArrangement, Table, presets};
 
 use super::matrix::{Counts, Matrix, RoleMatrix, Row};
-use super::words::{self, plural, sign, word};
+use super::words::{self, plural, sign, visible_line, word};
+use crate::coverage::Coverage;
 use crate::results::{Outcome, Results, Verdict};
 
 /// Columns of a terminal that does not tell its width, or of a pipe.
 const FALLBACK_WIDTH: u16 = 80;
 
-/// A table for each role, then as last lines the counts, `peers: N ran, M not run`, and why each of the latter did not.
+/// A table for each role, what the codec cases leave untested, then as last lines the counts, `peers: N ran, M not run`, and why each of the latter did not.
 /// As wide as the terminal. Colours are ANSI escapes: print through `anstream`, which drops them where they do not belong.
-pub fn summary(results: &Results) -> String {
-    summary_at(results, Table::new().width().unwrap_or(FALLBACK_WIDTH))
+pub fn summary(results: &Results, coverage: Option<&Coverage>) -> String {
+    summary_at(results, coverage, Table::new().width().unwrap_or(FALLBACK_WIDTH))
 }
 
 /// [`summary`] for a terminal of `width` columns: tables that do not fit are continued below.
-pub fn summary_at(results: &Results, width: u16) -> String {
+pub fn summary_at(results: &Results, coverage: Option<&Coverage>, width: u16) -> String {
     let matrix = Matrix::of(results);
     let mut text = String::new();
     for role in &matrix.roles {
@@ -36,17 +37,25 @@ pub fn summary_at(results: &Results, width: u16) -> String {
         .filter(|outcome| matches!(outcome.verdict, Verdict::Fail | Verdict::UnexpectedPass))
         .collect();
     for outcome in bad.iter().take(NAMED) {
-        let detail = plain(outcome.detail.as_deref().unwrap_or_default());
+        let detail = visible_line(outcome.detail.as_deref().unwrap_or_default());
         text += &format!(
             "{}: {} {}: {detail}\n  {}\n",
             word(outcome.verdict),
-            plain(&outcome.peer),
-            outcome.case,
-            words::replay(outcome)
+            visible_line(&outcome.peer),
+            visible_line(&outcome.case),
+            visible_line(&words::replay(outcome))
         );
     }
     if bad.len() > NAMED {
         text += &format!("and {} more: see the report\n", bad.len() - NAMED);
+    }
+    if let Some(coverage) = coverage {
+        let untested = coverage.untested.iter();
+        text.extend(untested.clone().take(NAMED).map(|mutant| format!("untested: {mutant}\n")));
+        if untested.len() > NAMED {
+            text += &format!("and {} more untested: see the report\n", untested.len() - NAMED);
+        }
+        text += &format!("coverage of the codec cases: {}\n", coverage.all);
     }
     let counts = matrix.counts();
     let shown = words::WORST_FIRST
@@ -59,7 +68,12 @@ pub fn summary_at(results: &Results, width: u16) -> String {
     let (ran, not_run) = matrix.ran_and_not_run();
     text += &format!("peers: {ran} ran, {not_run} not run\n");
     for row in matrix.rows().filter(|row| !row.ran()) {
-        text += &format!("not run: {} ({}): {}\n", plain(&row.peer.peer), word(row.peer.role), plain(row.why()));
+        text += &format!(
+            "not run: {} ({}): {}\n",
+            visible_line(&row.peer.peer),
+            word(row.peer.role),
+            visible_line(row.why())
+        );
     }
     text
 }
@@ -71,7 +85,7 @@ fn tables(role: &RoleMatrix, width: u16) -> Vec<Table> {
         .iter()
         .map(|api| {
             let cells = role.rows.iter().map(|row| cell(row, api));
-            std::iter::once((words_on_lines(api), Color::Reset)).chain(cells).collect()
+            std::iter::once((words_on_lines(&visible_line(api)), Color::Reset)).chain(cells).collect()
         })
         .collect();
     // A column takes its longest line, a blank on each side and a rule.
@@ -79,7 +93,7 @@ fn tables(role: &RoleMatrix, width: u16) -> Vec<Table> {
         3 + cells.iter().flat_map(|(text, _)| text.lines()).map(|line| line.chars().count()).max().unwrap_or(0)
     };
     let peers: Vec<_> = std::iter::once("peer".to_string())
-        .chain(role.rows.iter().map(|row| plain(&row.peer.peer)))
+        .chain(role.rows.iter().map(|row| visible_line(&row.peer.peer)))
         .map(|name| (name, Color::Reset))
         .collect();
     let mut tables = Vec::new();
@@ -186,9 +200,4 @@ fn paint(verdict: Verdict, count: usize, text: &str) -> String {
         _ => 90,
     };
     format!("\x1b[{code}m{text}\x1b[0m")
-}
-
-/// Text of others on one line, without what would steer the terminal.
-fn plain(text: &str) -> String {
-    words::visible(text).replace(['\n', '\t'], " ")
 }

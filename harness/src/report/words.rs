@@ -120,10 +120,18 @@ pub fn visible(text: &str) -> String {
         '\n' | '\t' => character,
         '\0'..='\x1f' => char::from_u32(0x2400 + u32::from(character)).expect("control pictures are characters"),
         '\x7f' => '␡',
-        _ if character.is_control() => '\u{fffd}',
+        // The rest of the control characters, and those that turn the direction of what follows.
+        _ if character.is_control() || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') => {
+            '\u{fffd}'
+        }
         _ => character,
     };
     text.chars().map(shown).collect()
+}
+
+/// [`visible`] on one line.
+pub fn visible_line(text: &str) -> String {
+    visible(text).replace(['\n', '\t'], " ")
 }
 
 /// Names of the peers that `replay` knows; others are started by their own command.

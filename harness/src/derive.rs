@@ -1,0 +1,1031 @@
+//! Cases that follow from the definitions alone: each field at each of its boundaries, each length, count and tag wrong
+//! in each way, each value that has no encoding. What the case files lack of them is added; authors are asked elsewhere.
+
+use crate::exchange::kebab;
+use crate::vector::{Vector, expand_recipes};
+use codec::{
+    ApiVersion, Element, FieldDefault, FieldSpec, FieldType, Fixed, Layout, MessageSpec, NodeKind, NodeRef, Protocol,
+    Value, WireType,
+};
+use serde_json::{Value as Json, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Lengths of text and bytes at which something changes: a compact length grows a byte at 127 and 16,383.
+const LENGTHS: [usize; 4] = [1, 126, 127, 128];
+/// Those that are asked for only where the wire type is new: cases of this size cost their keep in every run.
+const LONG_LENGTHS: [usize; 4] = [16_382, 16_383, 16_384, 32_767];
+/// Numbers of elements; a compact count grows a byte at 127.
+const COUNTS: [usize; 3] = [2, 127, 128];
+/// The greatest tag that a field may have (KIP-482 leaves out the highest).
+const HIGHEST_TAG: u32 = i32::MAX as u32 - 1;
+
+/// A case at one or several versions, without authors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Derived {
+    /// Its slug, the last part of its ids.
+    pub slug: String,
+    /// The rule.
+    pub rule: &'static str,
+    /// The lowest and the highest version.
+    pub versions: (i16, i16),
+    /// Citations.
+    pub cite: Vec<String>,
+    /// What a correct codec does.
+    pub requires: String,
+    /// Bytes by version; none where a value must be refused.
+    pub bytes: BTreeMap<i16, Vec<u8>>,
+    /// The value, long ones as recipes.
+    pub value: Option<Json>,
+    /// Several readings.
+    pub values: Vec<Json>,
+    /// Id of the case that was changed.
+    pub parent: Option<String>,
+    /// How.
+    pub mutation: Option<String>,
+    /// Lengths of those prefixes of the bytes that are the cases, in place of the bytes themselves, by version.
+    pub cuts: BTreeMap<i16, BTreeSet<usize>>,
+}
+
+/// A case at one version, before versions that say the same are joined.
+#[derive(Clone, Debug, Default)]
+struct Made {
+    slug: String,
+    rule: &'static str,
+    path: String,
+    also_cite: Option<&'static str>,
+    requires: String,
+    bytes: Option<Vec<u8>>,
+    value: Option<Json>,
+    values: Vec<Json>,
+    mutation: Option<String>,
+    cuts: BTreeSet<usize>,
+}
+
+/// The derived cases of a message that `known` lacks: none has their bytes, or their value where one must be refused.
+pub fn missing(protocol: &Protocol, spec: &MessageSpec, known: &[&Vector]) -> Result<Vec<Derived>, codec::SpecError> {
+    let mut derived: Vec<Derived> = Vec::new();
+    let layouts = spec.valid_versions.iter().map(|version| protocol.layout(&spec.name, version));
+    let layouts = layouts.collect::<Result<Vec<_>, _>>()?;
+    for (index, layout) in layouts.iter().enumerate() {
+        // What an encoding does at its limits shows in its last version, where cases of size are worth their cost.
+        let edge = layouts.get(index + 1).is_none_or(|next| next.flexible() != layout.flexible());
+        if !edge && !config_api(spec) {
+            continue;
+        }
+        let version = layout.version();
+        let of_version: Vec<&Vector> =
+            known.iter().copied().filter(|case| case.version == version && case.part.name() == "body").collect();
+        let mut maker = Maker { layout, tag: unused_tag(spec), made: Vec::new() };
+        maker.all(edge);
+        let smallest = codec::encode(layout, &layout.smallest_instance()).unwrap_or_default();
+        let parent = of_version.iter().find(|case| case.bytes.as_ref() == Some(&smallest));
+        let parent =
+            parent.map_or("smallest".to_owned(), |case| case.id.rsplit('/').next().unwrap_or_default().to_owned());
+        let mut bytes: BTreeSet<Vec<u8>> = of_version.iter().filter_map(|case| case.bytes.clone()).collect();
+        let values = of_version.iter().filter(|case| case.bytes.is_none()).filter_map(|case| case.value.as_ref());
+        let mut refused: BTreeSet<String> = values.map(Json::to_string).collect();
+        for mut case in maker.made {
+            let new = match (&case.bytes, &case.value) {
+                (Some(whole), _) if !case.cuts.is_empty() => {
+                    case.cuts.retain(|cut| whole.get(..*cut).is_some_and(|prefix| !bytes.contains(prefix)));
+                    !case.cuts.is_empty()
+                }
+                (Some(whole), _) => bytes.insert(whole.clone()),
+                (None, value) => refused.insert(value.as_ref().map(expand_recipes).unwrap_or_default().to_string()),
+            };
+            if !new {
+                continue;
+            }
+            push(&mut derived, spec, version, case, &parent);
+        }
+    }
+    Ok(with_unique_slugs(derived, known))
+}
+
+/// The config APIs, the handshake of versions and the headers are derived at every version, what they stand on at the
+/// last plain and the last flexible one.
+fn config_api(spec: &MessageSpec) -> bool {
+    spec.api_key.is_none_or(|key| [18, 32, 33, 44].contains(&key.0))
+}
+
+/// A tag that no struct of the message declares at any version.
+fn unused_tag(spec: &MessageSpec) -> u32 {
+    let of = |fields: &[FieldSpec]| fields.iter().filter_map(|field| field.tag).max();
+    let highest = spec.structs.values().filter_map(|structure| of(&structure.fields)).max().max(of(&spec.fields));
+    highest.map_or(9, |tag| tag + 10)
+}
+
+/// Adds a case: to the one before it at the version before, where they say the same.
+fn push(derived: &mut Vec<Derived>, spec: &MessageSpec, version: ApiVersion, case: Made, parent: &str) {
+    let Made { slug, rule, path, also_cite, requires, bytes, value, values, mutation, cuts } = case;
+    let field: Vec<&str> = path.split('.').map(|step| step.split('[').next().unwrap_or(step)).collect();
+    let field = field
+        .iter()
+        .filter(|step| !step.is_empty() && **step != "_tags")
+        .fold(spec.name.to_string(), |all, step| all + "." + step);
+    let cite: Vec<String> = [field].into_iter().chain(also_cite.map(str::to_owned)).collect();
+    let parent = mutation.is_some().then(|| parent.to_owned());
+    let same = derived.iter_mut().find(|other| {
+        other.slug == slug
+            && other.versions.1 + 1 == version.0
+            && (&other.cite, &other.requires, &other.value, &other.values) == (&cite, &requires, &value, &values)
+            && (&other.parent, &other.mutation) == (&parent, &mutation)
+    });
+    let case = match same {
+        Some(case) => case,
+        None => {
+            let versions = (version.0, version.0);
+            let (bytes, cuts) = (BTreeMap::new(), BTreeMap::new());
+            derived.push(Derived {
+                slug,
+                rule,
+                versions,
+                cite,
+                requires,
+                bytes,
+                value,
+                values,
+                parent,
+                mutation,
+                cuts,
+            });
+            let Some(case) = derived.last_mut() else { return };
+            case
+        }
+    };
+    case.versions.1 = version.0;
+    case.bytes.extend(bytes.map(|bytes| (version.0, bytes)));
+    if !cuts.is_empty() {
+        case.cuts.insert(version.0, cuts);
+    }
+}
+
+/// Ids are unique in a file: of several cases with one slug, and where the file has it already, each says its version.
+fn with_unique_slugs(mut derived: Vec<Derived>, known: &[&Vector]) -> Vec<Derived> {
+    let mut count: BTreeMap<String, usize> = BTreeMap::new();
+    for case in &derived {
+        *count.entry(case.slug.clone()).or_default() += 1;
+    }
+    let taken: BTreeSet<&str> = known.iter().filter_map(|case| case.id.rsplit('/').next()).collect();
+    let named = |slug: &str, version: i16| match count.get(slug) {
+        Some(2..) => format!("{slug}-v{version}"),
+        _ if taken.contains(slug) => format!("{slug}-v{version}"),
+        _ => slug.to_owned(),
+    };
+    // A parent is found by its slug: the smallest instance of the same version.
+    let smallest: Vec<(i16, i16, String)> = derived
+        .iter()
+        .filter(|case| case.slug == "smallest")
+        .map(|case| (case.versions.0, case.versions.1, named(&case.slug, case.versions.0)))
+        .collect();
+    for case in &mut derived {
+        if case.parent.as_deref() == Some("smallest") {
+            let of = smallest.iter().find(|(lowest, highest, _)| (*lowest..=*highest).contains(&case.versions.0));
+            case.parent = of.map(|(.., slug)| slug.clone()).or(case.parent.take());
+        }
+        case.slug = named(&case.slug, case.versions.0);
+    }
+    derived
+}
+
+/// Unknown tagged fields by tag.
+type Tags = Vec<(u32, Vec<u8>)>;
+
+/// Makes the cases of one layout.
+struct Maker<'l> {
+    layout: &'l Layout,
+    /// A tag that nobody declares.
+    tag: u32,
+    made: Vec<Made>,
+}
+
+/// A field as it is reached in a value: the message that holds it, and its path.
+struct Place<'l> {
+    base: Value,
+    path: String,
+    field: &'l codec::Field,
+}
+
+impl<'l> Maker<'l> {
+    fn all(&mut self, edge: bool) {
+        let smallest = self.layout.smallest_instance();
+        self.valid(
+            "smallest",
+            "well-formed",
+            "",
+            None,
+            &smallest,
+            "The smallest legal message, one element in each array, is read and written.".into(),
+        );
+        let mut places = Vec::new();
+        self.places(0, &smallest, "", &mut places);
+        for place in &places {
+            self.boundaries(place, edge);
+        }
+        let mut structs = Vec::new();
+        self.structs(0, &smallest, "", &mut structs);
+        for (base, path) in &structs {
+            self.unknown_tags(base, path, edge);
+        }
+        self.absent_fields(&smallest);
+        self.mutations(&smallest);
+        self.cuts(&smallest);
+    }
+
+    /// Every field that a value of this layout can hold, with a value in which the way to it exists.
+    fn places(&self, id: u16, base: &Value, path: &str, places: &mut Vec<Place<'l>>) {
+        let layout: &'l Layout = self.layout;
+        let structure = layout.structure(id);
+        for &number in structure.fields.iter().chain(&structure.tagged) {
+            let field = layout.field(number);
+            let path = if path.is_empty() { field.name.to_string() } else { format!("{path}.{}", field.name) };
+            places.push(Place { base: base.clone(), path: path.clone(), field });
+            let (inner, step) = match field.wire {
+                WireType::Struct { id, .. } => (id, ""),
+                WireType::Array { element: Element::Struct(id), .. } => (id, "[0]"),
+                _ => continue,
+            };
+            let base = with(base, &path, self.present(field.wire));
+            self.places(inner, &base, &format!("{path}{step}"), places);
+        }
+    }
+
+    /// Every struct that ends with a tag section: a value that holds it, and its path.
+    fn structs(&self, id: u16, base: &Value, path: &str, structs: &mut Vec<(Value, String)>) {
+        let structure = self.layout.structure(id);
+        if structure.flexible {
+            structs.push((base.clone(), path.to_owned()));
+        }
+        for &number in structure.fields.iter().chain(&structure.tagged) {
+            let field = self.layout.field(number);
+            let path = if path.is_empty() { field.name.to_string() } else { format!("{path}.{}", field.name) };
+            let (inner, step) = match field.wire {
+                WireType::Struct { id, .. } => (id, ""),
+                WireType::Array { element: Element::Struct(id), .. } => (id, "[0]"),
+                _ => continue,
+            };
+            self.structs(inner, &with(base, &path, self.present(field.wire)), &format!("{path}{step}"), structs);
+        }
+    }
+
+    /// The smallest value of a type: not null, one element.
+    fn present(&self, wire: WireType) -> Value {
+        let element = |element| match element {
+            Element::Fixed(fixed) => zero(fixed),
+            Element::String => Value::String(String::new()),
+            Element::Bytes => Value::Bytes(Vec::new()),
+            Element::Struct(id) => self.smallest_struct(id),
+        };
+        match wire {
+            WireType::Fixed(fixed) => zero(fixed),
+            WireType::String { .. } => Value::String(String::new()),
+            WireType::Bytes { .. } => Value::Bytes(Vec::new()),
+            WireType::Struct { id, .. } => self.smallest_struct(id),
+            WireType::Array { element: of, .. } => Value::Array(vec![element(of)]),
+        }
+    }
+
+    fn smallest_struct(&self, id: u16) -> Value {
+        let fields = self.layout.structure(id).fields.iter().map(|&number| {
+            let field = self.layout.field(number);
+            (field.name.clone(), self.present(field.wire))
+        });
+        Value::Struct(codec::StructValue { fields: fields.collect(), tags: Vec::new() })
+    }
+
+    /// A value that every codec must write as one and the same bytes, and read back.
+    fn valid(
+        &mut self,
+        slug: &str,
+        rule: &'static str,
+        path: &str,
+        also: Option<&'static str>,
+        value: &Value,
+        requires: String,
+    ) {
+        let Ok(bytes) = codec::encode(self.layout, value) else { return };
+        let Some(stated) = self.stated(&bytes) else { return };
+        self.made.push(Made {
+            slug: slug.to_owned(),
+            rule,
+            path: path.to_owned(),
+            also_cite: also,
+            requires,
+            bytes: Some(bytes),
+            value: Some(stated),
+            ..Made::default()
+        });
+    }
+
+    /// What bytes say, every field stated, long parts as recipes; `None` where they say nothing.
+    fn stated(&self, bytes: &[u8]) -> Option<Json> {
+        let decoded = codec::decode(self.layout, bytes).ok()?;
+        Some(with_recipes(&decoded.view().value().to_json()))
+    }
+
+    fn boundaries(&mut self, place: &Place<'_>, edge: bool) {
+        let Place { base, path, field } = place;
+        let name = plain(path);
+        let slug = |what: &str| format!("{}-{what}", kebab_path(path));
+        let as_it_is = |what: &str| format!("{name} may be {what}: it is read and written as it is.");
+        let mut put = |what: &str, value: Value, requires: String| {
+            // A tagged field at its default is left out, which the smallest message shows already.
+            if field.tag.is_none() || value != field.default {
+                self.valid(&slug(what), "well-formed", path, None, &with(base, path, value), requires);
+            }
+        };
+        match field.wire {
+            WireType::Fixed(Fixed::Bool) => put("true", Value::Bool(true), as_it_is("true")),
+            WireType::Fixed(Fixed::Uuid) => {
+                put(
+                    "one",
+                    Value::Uuid({
+                        let mut one = [0; 16];
+                        one[15] = 1;
+                        one
+                    }),
+                    as_it_is("the uuid of one"),
+                );
+                put("ones", Value::Uuid([255; 16]), as_it_is("a uuid of ones alone"));
+            }
+            WireType::Fixed(Fixed::Float64) => {
+                for (what, number) in [
+                    ("min", f64::MIN),
+                    ("max", f64::MAX),
+                    ("tenth", 0.1),
+                    ("minus-zero", -0.0),
+                    ("infinite", f64::INFINITY),
+                ] {
+                    put(what, Value::Float(number.into()), as_it_is(&format!("{number:e}")));
+                }
+            }
+            WireType::Fixed(fixed) => {
+                let (lowest, highest) = range(fixed);
+                for (what, number) in [("min", lowest), ("minus-one", -1), ("one", 1), ("max", highest)] {
+                    if (lowest..=highest).contains(&number) && number != 0 {
+                        put(what, Value::Integer(number), as_it_is(&number.to_string()));
+                    }
+                }
+            }
+            WireType::String { compact, nullable } => {
+                if nullable {
+                    put("null", Value::Null, as_it_is("null, which is not the empty text"));
+                }
+                for (what, text) in [("multi-byte", "grün 水 😀"), ("nul-inside", "a\0b")] {
+                    put(what, Value::String(text.into()), as_it_is("any UTF-8"));
+                }
+                let long = if edge { LONG_LENGTHS.as_slice() } else { &[] };
+                for length in LENGTHS.iter().chain(long) {
+                    put(
+                        &length.to_string(),
+                        Value::String("a".repeat(*length)),
+                        as_it_is(&format!("of {length} bytes")),
+                    );
+                }
+                self.too_long(place, compact);
+            }
+            WireType::Bytes { nullable, records, .. } => {
+                if nullable {
+                    put("null", Value::Null, as_it_is("null, which is not empty"));
+                }
+                let long = if edge { LONG_LENGTHS.as_slice() } else { &[] };
+                for length in LENGTHS.iter().chain(long).filter(|_| !records) {
+                    put(
+                        &length.to_string(),
+                        Value::Bytes(vec![0xfe; *length]),
+                        as_it_is(&format!("of {length} bytes")),
+                    );
+                }
+            }
+            WireType::Struct { nullable, .. } => {
+                if nullable {
+                    put("null", Value::Null, as_it_is("null"));
+                }
+            }
+            WireType::Array { nullable, .. } => {
+                if nullable {
+                    put("null", Value::Null, as_it_is("null, which is not the empty list"));
+                }
+                put("empty", Value::Array(Vec::new()), as_it_is("empty"));
+                let one = match self.present(field.wire) {
+                    Value::Array(elements) => elements.into_iter().next().unwrap_or(Value::Null),
+                    other => other,
+                };
+                for count in COUNTS {
+                    let requires = format!("{name} may have {count} elements: each is read and written.");
+                    let value = with(base, path, Value::Array(vec![one.clone(); count]));
+                    self.valid(&slug(&count.to_string()), "well-formed", path, None, &value, requires);
+                }
+            }
+        }
+        if !field.wire.nullable() && !matches!(field.wire, WireType::Fixed(_)) && edge {
+            let value = with(base, path, Value::Null);
+            let requires = format!("An encoder refuses a null {name}: this version has no null there.");
+            self.refused(&format!("encode-{}-null", kebab_path(path)), "encode-not-encodable", path, &value, requires);
+        }
+        if let Some(tag) = field.tag {
+            self.explicit_default(place, tag);
+        }
+    }
+
+    /// Text that an int16 cannot count is no text; a compact length can, and Kafka's own code refuses it all the same.
+    fn too_long(&mut self, place: &Place<'_>, compact: bool) {
+        let Place { base, path, .. } = place;
+        let value = with(base, path, Value::String("a".repeat(32_768)));
+        let name = plain(path);
+        if compact {
+            let Ok(bytes) = codec::encode(self.layout, &value) else { return };
+            let value = self.stated(&bytes);
+            self.made.push(Made {
+                slug: format!("{}-32768", kebab_path(path)),
+                rule: "compact-string-long",
+                path: path.clone(),
+                also_cite: Some("guide:protocol-primitive-types"),
+                requires: format!("{name} of 32768 bytes is more than text may have, though its length can say so: it is refused or read whole."),
+                bytes: Some(bytes),
+                value,
+                mutation: Some(format!("{name} made 32768 bytes long")),
+                ..Made::default()
+            });
+        } else {
+            let requires = format!(
+                "An encoder refuses {name} of 32768 bytes, which an int16 length cannot say, and does not let the length wrap."
+            );
+            self.refused(&format!("encode-{}-32768", kebab_path(path)), "encode-not-encodable", path, &value, requires);
+        }
+    }
+
+    /// A value that an encoder must refuse.
+    fn refused(&mut self, slug: &str, rule: &'static str, path: &str, value: &Value, requires: String) {
+        self.made.push(Made {
+            slug: slug.to_owned(),
+            rule,
+            path: path.to_owned(),
+            requires,
+            value: Some(with_recipes(&value.to_json())),
+            ..Made::default()
+        });
+    }
+
+    /// A tagged field that stands there with its default.
+    fn explicit_default(&mut self, place: &Place<'_>, tag: u32) {
+        let Place { base, path, field } = place;
+        let Ok(bytes) = codec::encode(self.layout, base) else { return };
+        let Some(payload) = default_payload(self.layout, field) else { return };
+        let holder = path.rsplit_once('.').map_or("", |(holder, _)| holder);
+        let Some(end) = tag_section(self.layout, &bytes, holder) else { return };
+        let mut section = Vec::new();
+        codec::wire::write_uvarint(&mut section, 1);
+        codec::wire::write_uvarint(&mut section, tag);
+        codec::wire::write_uvarint(&mut section, u32::try_from(payload.len()).unwrap_or(u32::MAX));
+        section.extend(payload);
+        let Some(bytes) = replaced(&bytes, end, 1, &section) else { return };
+        let name = plain(path);
+        let value = self.stated(&bytes);
+        self.made.push(Made {
+            slug: format!("{}-default-sent", kebab_path(path)),
+            rule: "known-tag-default",
+            path: path.clone(),
+            also_cite: Some("KIP-482"),
+            requires: format!("{name} may be sent with its default, though encoders leave it out."),
+            bytes: Some(bytes),
+            value,
+            mutation: Some(format!("{name} sent with its default")),
+            ..Made::default()
+        });
+    }
+
+    /// Unknown tagged fields at the end of a struct.
+    fn unknown_tags(&mut self, base: &Value, path: &str, edge: bool) {
+        let tag = self.tag;
+        let of = if path.is_empty() { "the message".to_owned() } else { plain(path) };
+        let prefix = if path.is_empty() { "unknown".to_owned() } else { format!("{}-unknown", kebab_path(path)) };
+        let mut sets: Vec<(&str, &str, Tags)> = vec![
+            ("tag", "one", vec![(tag, vec![0xaa])]),
+            ("tag-empty", "one without content", vec![(tag, Vec::new())]),
+            ("tags", "three", vec![(tag, vec![1]), (tag + 1, Vec::new()), (200, vec![2, 3])]),
+            ("tag-highest", "one of the highest number there is", vec![(HIGHEST_TAG, vec![0xaa, 0xbb])]),
+            ("tag-128", "one of 128 bytes", vec![(tag, vec![0xcc; 128])]),
+        ];
+        let declared = |number: u32| self.layout.fields().iter().any(|field| field.tag == Some(number));
+        if !declared(0) && self.tag == 9 {
+            sets.push(("tag-zero", "one numbered 0", vec![(0, vec![0xaa])]));
+        }
+        if edge {
+            sets.push(("tag-16384", "one of 16384 bytes", vec![(tag, vec![0xcc; 16_384])]));
+        }
+        for (slug, what, tags) in sets {
+            let requires = format!(
+                "Unknown tagged fields of {of}, here {what}, are skipped by their size, and what follows is read right."
+            );
+            let value = with_tags(base, path, tags);
+            self.valid(&format!("{prefix}-{slug}"), "unknown-tags", path, Some("KIP-482"), &value, requires);
+        }
+    }
+
+    /// Fields of other versions, given to this one's encoder.
+    fn absent_fields(&mut self, smallest: &Value) {
+        let spec = self.layout.spec().clone();
+        let version = self.layout.version();
+        for field in &spec.fields {
+            if field.versions.contains(version) || field.ignorable {
+                continue;
+            }
+            // Something else than the default, which says nothing and may be left out.
+            let value = match (&field.field_type, &field.default) {
+                (FieldType::Bool, default) => Value::Bool(*default != FieldDefault::Integer(1)),
+                (FieldType::String, default) => {
+                    Value::String(if *default == FieldDefault::Text("x".into()) { "y" } else { "x" }.into())
+                }
+                (kind, default) if kind.integer_range().is_some() => {
+                    Value::Integer(if *default == FieldDefault::Integer(7) { 8 } else { 7 })
+                }
+                _ => continue,
+            };
+            let path = field.name.to_string();
+            let requires = format!(
+                "{path} is not in this version: an encoder refuses it or leaves it out, and writes no byte of it."
+            );
+            let slug = format!("encode-{}-not-in-version", kebab_path(&path));
+            self.refused(&slug, "encode-field-not-in-version", &path, &with(smallest, &path, value), requires);
+        }
+    }
+
+    /// The smallest message with each length, count, flag and tag section wrong in each way.
+    fn mutations(&mut self, smallest: &Value) {
+        let Ok(bytes) = codec::encode(self.layout, smallest) else { return };
+        let Ok(decoded) = codec::decode(self.layout, &bytes) else { return };
+        let mut edits = Vec::new();
+        decoded.view().walk(&mut |path, _, node| {
+            self.edits_of(path, node, &bytes, &mut edits);
+        });
+        let left_over = [
+            ("one-byte-left-over", "00", "a zero byte added at the end"),
+            ("bytes-left-over", "ffffffff", "four bytes ff added at the end"),
+        ];
+        for (slug, more, mutation) in left_over {
+            edits.push(Edit {
+                slug: slug.to_owned(),
+                rule: "left-over",
+                path: String::new(),
+                at: bytes.len(),
+                size: 0,
+                with: codec::parse_hex(more).unwrap_or_default(),
+                requires: "Bytes after the message are refused or reported, and do not change what was read."
+                    .to_owned(),
+                mutation: mutation.to_owned(),
+            });
+        }
+        for edit in edits {
+            let Some(changed) = replaced(&bytes, edit.at, edit.size, &edit.with) else { continue };
+            let (value, values) = self.readings(&edit, &changed, smallest);
+            let also_cite = (edit.rule.contains("tag") || edit.rule.contains("uvarint")).then_some("KIP-482");
+            self.made.push(Made {
+                slug: edit.slug,
+                rule: edit.rule,
+                path: edit.path,
+                also_cite,
+                requires: edit.requires,
+                bytes: Some(changed),
+                value,
+                values,
+                mutation: Some(edit.mutation),
+                ..Made::default()
+            });
+        }
+    }
+
+    /// The right readings of changed bytes that a codec may take; none of those that it must refuse.
+    fn readings(&self, edit: &Edit, changed: &[u8], smallest: &Value) -> (Option<Json>, Vec<Json>) {
+        let json = |value: &Value| {
+            let bytes = codec::encode(self.layout, value).unwrap_or_default();
+            self.stated(&bytes)
+        };
+        let tagged = |tags: Tags| json(&with_tags(smallest, &edit.path, tags));
+        let tag = self.tag;
+        match edit.rule {
+            "bool-other" => (json(&with(smallest, &edit.path, Value::Bool(true))), Vec::new()),
+            "negative-length-nullable" => (json(&with(smallest, &edit.path, Value::Null)), Vec::new()),
+            "uvarint-non-minimal" | "uvarint-high-bits" | "left-over" => (json(smallest), Vec::new()),
+            "tags-unordered" => (tagged(vec![(tag, vec![0xaa]), (tag + 1, vec![0xbb])]), Vec::new()),
+            "tag-repeated" => {
+                let steps = edit.path.split('.').filter(|step| !step.is_empty());
+                let pointer: String = steps.map(|step| format!("/{}", step.replace("[0]", "/0"))).collect();
+                let kept = |payloads: &[u8]| {
+                    let tags = payloads.iter().map(|byte| json!({ "tag": tag, "hex": codec::hex(&[*byte]) }));
+                    let mut whole = json(smallest)?;
+                    whole.pointer_mut(&pointer)?["_tags"] = tags.collect();
+                    Some(whole)
+                };
+                (None, [kept(&[0xaa, 0xbb]), kept(&[0xaa]), kept(&[0xbb])].into_iter().flatten().collect())
+            }
+            "tag-reserved" | "not-utf8" => (self.stated(changed), Vec::new()),
+            _ => (None, Vec::new()),
+        }
+    }
+
+    fn edits_of(&self, path: &str, node: NodeRef<'_>, bytes: &[u8], edits: &mut Vec<Edit>) {
+        let (start, end) = (node.node().start as usize, node.node().end as usize);
+        let left = bytes.len() - start;
+        let name = if path.is_empty() { "the message".to_owned() } else { plain(path) };
+        let mut add = |slug: String,
+                       rule,
+                       at: usize,
+                       size: usize,
+                       with: Vec<u8>,
+                       requires: String,
+                       mutation: String| {
+            let prefix = if path.is_empty() { String::new() } else { kebab_path(path) + "-" };
+            edits.push(Edit { slug: prefix + &slug, rule, path: path.to_owned(), at, size, with, requires, mutation });
+        };
+        let Some(wire) = node.wire() else { return };
+        let element = path.ends_with(']');
+        if element && !matches!(wire, WireType::Struct { .. }) {
+            return;
+        }
+        let (counted, compact, nullable, array) = match wire {
+            WireType::Fixed(Fixed::Bool) => {
+                for (slug, byte) in [("2", 2u8), ("255", 255)] {
+                    let requires = format!("Any flag but 0 is true, {name} as well: {byte} is not false.");
+                    add(slug.into(), "bool-other", start, 1, vec![byte], requires, format!("{name} made {byte}"));
+                }
+                return;
+            }
+            WireType::Struct { .. } => {
+                if node.node().kind == NodeKind::Struct && node.structure().is_some_and(|it| it.flexible) {
+                    self.tag_edits(&name, path, end - 1, bytes.len(), edits);
+                }
+                return;
+            }
+            WireType::Fixed(_) => return,
+            WireType::String { compact, nullable } => ("length", compact, nullable, false),
+            WireType::Bytes { compact, nullable, .. } => ("length", compact, nullable, false),
+            WireType::Array { compact, nullable, .. } => ("count", compact, nullable, true),
+        };
+        let size = node.prefix_size();
+        let wide = if array || matches!(wire, WireType::Bytes { .. }) { 4 } else { 2 };
+        let encoded = |number: i64| -> Vec<u8> {
+            if compact {
+                let mut out = Vec::new();
+                codec::wire::write_uvarint(&mut out, u32::try_from(number + 1).unwrap_or(u32::MAX));
+                out
+            } else {
+                number.to_be_bytes()[8 - wide..].to_vec()
+            }
+        };
+        let past = format!(
+            "The {counted} of {name} is not believed: nothing is read past the end, and nothing is reserved for it."
+        );
+        let one_more = i64::try_from(left - size + 1).unwrap_or(i64::MAX);
+        let mut claims = vec![("past-end", one_more)];
+        if compact || wide == 4 {
+            claims.extend([("100-million", 100_000_000), ("2-31-minus-1", i64::from(i32::MAX))]);
+        } else {
+            claims.push(("highest", 32_767));
+        }
+        for (slug, claim) in claims {
+            let mutation = format!("the {counted} of {name} made {claim}, with {} bytes left", left - size);
+            add(format!("claims-{slug}"), "truncated", start, size, encoded(claim), past.clone(), mutation);
+        }
+        let no_null = if array { "null-array-not-nullable" } else { "null-not-nullable" };
+        if !nullable {
+            let requires = format!("{name} has no null in this version: a null there is refused.");
+            add("null".into(), no_null, start, end - start, encoded(-1), requires, format!("{name} made null"));
+        }
+        // The greatest compact length is what 32 bits with a sign call -2.
+        let (slug, below, said) = match compact {
+            true => ("claims-2-32-minus-2", i64::from(u32::MAX) - 1, "4294967294 (-2 in 32 bits)"),
+            false => ("minus-2", -2, "-2"),
+        };
+        let requires = match nullable {
+            true => format!("A {counted} of {name} of {said} is refused or null: nothing of that size is there."),
+            false => format!("A {counted} of {name} of {said} is refused: this version has no null there."),
+        };
+        let rule = if nullable { "negative-length-nullable" } else { no_null };
+        let mutation = format!("the {counted} of {name} made {said}");
+        // In place of all of it: what follows must not be taken for what a null has not.
+        add(slug.into(), rule, start, end - start, encoded(below), requires, mutation);
+        if let WireType::String { compact, .. } = wire {
+            for (slug, text) in
+                [("overlong-utf8", "c080"), ("surrogate", "eda080"), ("cut-utf8", "e282"), ("not-utf8", "fffe")]
+            {
+                let text = codec::parse_hex(text).unwrap_or_default();
+                let length = i64::try_from(text.len()).unwrap_or_default();
+                debug_assert_eq!(compact, size == 1);
+                let requires = format!(
+                    "Text of {name} that is not UTF-8 is refused, kept as it is, or shown with replacement characters, and what follows is read right."
+                );
+                let mutation = format!("{name} made the bytes {}", codec::hex(&text));
+                add(slug.into(), "not-utf8", start, end - start, [encoded(length), text].concat(), requires, mutation);
+            }
+        }
+        if compact && let [first] = bytes.get(start..start + size).unwrap_or_default() {
+            varint_edits(counted, &name, start, *first, &mut add);
+        }
+    }
+
+    /// Everything that may be wrong with a tag section, which is the zero byte at `at`.
+    fn tag_edits(&self, name: &str, path: &str, at: usize, length: usize, edits: &mut Vec<Edit>) {
+        let tag = self.tag;
+        let left = length - at - 1;
+        let mut add = |slug: String,
+                       rule,
+                       at: usize,
+                       size: usize,
+                       with: Vec<u8>,
+                       requires: String,
+                       mutation: String| {
+            let prefix = if path.is_empty() { String::new() } else { kebab_path(path) + "-" };
+            edits.push(Edit { slug: prefix + &slug, rule, path: path.to_owned(), at, size, with, requires, mutation });
+        };
+        let past = |what: &str| {
+            format!(
+                "The {what} of {name} is not believed: nothing is read past the end, and nothing is reserved for it."
+            )
+        };
+        let varint = |number: u32| {
+            let mut out = Vec::new();
+            codec::wire::write_uvarint(&mut out, number);
+            out
+        };
+        let one_more = u32::try_from(left + 1).unwrap_or(u32::MAX);
+        for (slug, count) in [("tags-past-end", one_more), ("tags-2-31-minus-1", i32::MAX as u32)] {
+            let mutation = format!("the count of tagged fields of {name} made {count}, with {left} bytes left");
+            add(slug.into(), "truncated", at, 1, varint(count), past("count of tagged fields"), mutation);
+        }
+        let mutation = format!("the count of tagged fields of {name} made 4294967295 (-1 in 32 bits)");
+        let requires = past("count of tagged fields");
+        add("tags-2-32-minus-1".into(), "tag-count-negative", at, 1, varint(u32::MAX), requires, mutation);
+        let one = |number: u32, size: u32, payload: &[u8]| [varint(number), varint(size), payload.to_vec()].concat();
+        let section =
+            |fields: &[Vec<u8>]| [varint(u32::try_from(fields.len()).unwrap_or_default()), fields.concat()].concat();
+        for (slug, size) in [
+            ("tag-size-past-end", one_more),
+            ("tag-size-2-31-minus-1", i32::MAX as u32),
+            ("tag-size-2-32-minus-1", u32::MAX),
+        ] {
+            let mutation = format!("a tagged field added to {name} that claims {size} bytes, with {left} left");
+            add(
+                slug.into(),
+                "truncated",
+                at,
+                1,
+                section(&[one(tag, size, &[])]),
+                past("size of a tagged field"),
+                mutation,
+            );
+        }
+        let (first, second) = (one(tag, 1, &[0xaa]), one(tag + 1, 1, &[0xbb]));
+        let requires = format!("Tagged fields of {name} out of order are refused, or all are read.");
+        let mutation = format!("tagged fields {} and {tag} added to {name} in this order", tag + 1);
+        add("tags-unordered".into(), "tags-unordered", at, 1, section(&[second, first.clone()]), requires, mutation);
+        let requires = format!(
+            "A tagged field of {name} that stands there twice is refused, or all, the first or the last are kept."
+        );
+        let mutation = format!("tagged field {tag} added to {name} twice");
+        add("tag-repeated".into(), "tag-repeated", at, 1, section(&[first, one(tag, 1, &[0xbb])]), requires, mutation);
+        for (slug, number) in [("tag-2-31-minus-1", i32::MAX as u32), ("tag-2-32-minus-1", u32::MAX)] {
+            let requires = format!("Tags of {name} are numbers below 2147483647: a greater one is refused or kept.");
+            let mutation = format!("tagged field {number} added to {name}");
+            add(slug.into(), "tag-reserved", at, 1, section(&[one(number, 1, &[0xaa])]), requires, mutation);
+        }
+        let mut named = |slug: String, rule, at, size, with, requires, mutation| {
+            add(format!("tags-{slug}"), rule, at, size, with, requires, mutation);
+        };
+        varint_edits("count of tagged fields", name, at, 0, &mut named);
+    }
+
+    /// Every proper prefix of the smallest message.
+    fn cuts(&mut self, smallest: &Value) {
+        let Ok(bytes) = codec::encode(self.layout, smallest) else { return };
+        let tags_due = |cut: &usize| {
+            let prefix = bytes.get(..*cut).unwrap_or_default();
+            let error = codec::decode(self.layout, prefix).err();
+            error.is_some_and(|error| error.kind == codec::DecodeErrorKind::TagSectionMissing)
+        };
+        let (untagged, cut): (BTreeSet<usize>, BTreeSet<usize>) = (0..bytes.len()).partition(tags_due);
+        let whole = [
+            (
+                "cut-at",
+                "truncated",
+                cut,
+                "A message that ends early is refused, wherever it ends.",
+                "cut off at this offset",
+            ),
+            (
+                "cut-before-tags",
+                "missing-tag-section",
+                untagged,
+                "A flexible struct ends with the count of its tagged fields, if only zero.",
+                "cut off where the count of tagged fields is due",
+            ),
+        ];
+        for (slug, rule, cuts, requires, mutation) in whole {
+            if !cuts.is_empty() {
+                self.made.push(Made {
+                    slug: slug.to_owned(),
+                    rule,
+                    requires: requires.to_owned(),
+                    bytes: Some(bytes.clone()),
+                    mutation: Some(mutation.to_owned()),
+                    cuts,
+                    ..Made::default()
+                });
+            }
+        }
+    }
+}
+
+/// Bytes changed in one place.
+struct Edit {
+    slug: String,
+    rule: &'static str,
+    path: String,
+    at: usize,
+    size: usize,
+    with: Vec<u8>,
+    requires: String,
+    mutation: String,
+}
+
+/// The varint `byte` at `at` written in each way that is not its own.
+fn varint_edits(
+    counted: &str,
+    name: &str,
+    at: usize,
+    byte: u8,
+    add: &mut dyn FnMut(String, &'static str, usize, usize, Vec<u8>, String, String),
+) {
+    let more = byte | 0x80;
+    let forms: [(&str, &'static str, Vec<u8>, &str); 4] = [
+        ("two-bytes", "uvarint-non-minimal", vec![more, 0], "written in two bytes"),
+        ("five-bytes", "uvarint-non-minimal", vec![more, 0x80, 0x80, 0x80, 0], "written in five bytes"),
+        ("six-bytes", "uvarint-overlong", vec![more, 0x80, 0x80, 0x80, 0x80, 0], "written in six bytes"),
+        ("bit-32", "uvarint-high-bits", vec![more, 0x80, 0x80, 0x80, 0x10], "given bit 32"),
+    ];
+    for (slug, rule, with, how) in forms {
+        let requires = match rule {
+            "uvarint-non-minimal" => format!(
+                "A varint with needless bytes, here the {counted} of {name}, is refused or stands for the same number."
+            ),
+            "uvarint-overlong" => {
+                format!("A varint ends with its fifth byte at the latest: a longer {counted} of {name} is refused.")
+            }
+            _ => format!(
+                "A varint stands for 32 bits: a bit above them in the {counted} of {name} is refused or has no meaning."
+            ),
+        };
+        add(slug.into(), rule, at, 1, with, requires, format!("the {counted} of {name} {how}"));
+    }
+}
+
+fn zero(fixed: Fixed) -> Value {
+    match fixed {
+        Fixed::Bool => Value::Bool(false),
+        Fixed::Float64 => Value::Float(0.0.into()),
+        Fixed::Uuid => Value::Uuid([0; 16]),
+        _ => Value::Integer(0),
+    }
+}
+
+fn range(fixed: Fixed) -> (i64, i64) {
+    match fixed {
+        Fixed::Int8 => (i8::MIN.into(), i8::MAX.into()),
+        Fixed::Int16 => (i16::MIN.into(), i16::MAX.into()),
+        Fixed::Uint16 => (0, u16::MAX.into()),
+        Fixed::Int32 => (i32::MIN.into(), i32::MAX.into()),
+        Fixed::Uint32 => (0, u32::MAX.into()),
+        _ => (i64::MIN, i64::MAX),
+    }
+}
+
+/// The bytes of a tagged field's default; none for a struct, whose default is no value of its own.
+fn default_payload(layout: &Layout, field: &codec::Field) -> Option<Vec<u8>> {
+    let WireType::Fixed(fixed) = field.wire else {
+        return Some(match (&field.default, field.wire) {
+            (Value::Null, WireType::Struct { .. }) => return None,
+            (Value::Null, _) => vec![0],
+            (Value::Array(elements), _) if elements.is_empty() => vec![1],
+            (Value::String(text), _) if text.is_empty() => vec![1],
+            _ => return None,
+        });
+    };
+    debug_assert!(layout.flexible());
+    match &field.default {
+        Value::Bool(value) => Some(vec![u8::from(*value)]),
+        Value::Integer(number) => number.to_be_bytes().get(8 - usize::from(fixed.size())..).map(<[u8]>::to_vec),
+        _ => None,
+    }
+}
+
+/// Offset of the count of tagged fields, a zero, of the struct at a path.
+fn tag_section(layout: &Layout, bytes: &[u8], path: &str) -> Option<usize> {
+    let decoded = codec::decode(layout, bytes).ok()?;
+    let view = decoded.view();
+    let node = if path.is_empty() { view.root() } else { view.get(path)? };
+    let at = (node.node().end as usize).checked_sub(1)?;
+    (bytes.get(at) == Some(&0)).then_some(at)
+}
+
+fn replaced(bytes: &[u8], at: usize, size: usize, with: &[u8]) -> Option<Vec<u8>> {
+    Some([bytes.get(..at)?, with, bytes.get(at + size..)?].concat())
+}
+
+/// A path without its brackets, as sentences have it.
+fn plain(path: &str) -> String {
+    path.replace("[0]", "")
+}
+
+fn kebab_path(path: &str) -> String {
+    plain(path).split('.').map(kebab).collect::<Vec<_>>().join("-")
+}
+
+/// The field or element that a path leads to, to change; tagged fields that are absent are made.
+fn at<'v>(value: &'v mut Value, path: &str) -> Option<&'v mut Value> {
+    path.split('.').filter(|step| !step.is_empty()).try_fold(value, |value, step| {
+        let (name, element) = step.strip_suffix("[0]").map_or((step, false), |name| (name, true));
+        let Value::Struct(fields) = value else { return None };
+        if fields.get(name).is_none() {
+            fields.fields.push((name.into(), Value::Null));
+        }
+        match (fields.get_mut(name)?, element) {
+            (Value::Array(elements), true) => elements.first_mut(),
+            (_, true) => None,
+            (field, false) => Some(field),
+        }
+    })
+}
+
+fn with(base: &Value, path: &str, new: Value) -> Value {
+    let mut value = base.clone();
+    if let Some(place) = at(&mut value, path) {
+        *place = new;
+    }
+    value
+}
+
+fn with_tags(base: &Value, path: &str, tags: Tags) -> Value {
+    let mut value = base.clone();
+    if let Some(Value::Struct(place)) = at(&mut value, path) {
+        place.tags = tags;
+    }
+    value
+}
+
+/// A value with recipes in place of long text of one character and long lists of one element.
+fn with_recipes(json: &Json) -> Json {
+    match json {
+        Json::String(text) if text.len() > 64 && text.bytes().all(|byte| text.as_bytes().first() == Some(&byte)) => {
+            json!({ "repeat": text.len(), "text": &text[..1] })
+        }
+        Json::Array(elements) => match elements.split_first() {
+            Some((first, rest)) if rest.len() >= 16 && rest.iter().all(|element| element == first) => {
+                json!([{ "repeat": elements.len(), "value": with_recipes(first) }])
+            }
+            _ => elements.iter().map(with_recipes).collect(),
+        },
+        Json::Object(object) => match object.get("hex").and_then(Json::as_str) {
+            Some(hex) if hex.len() > 128 && hex.as_bytes().chunks(2).all(|pair| pair == &hex.as_bytes()[..2]) => {
+                let mut recipe = object.clone();
+                recipe.insert("hex".to_owned(), json!({ "repeat": hex.len() / 2, "text": &hex[..2] }));
+                Json::Object(recipe)
+            }
+            _ => object.iter().map(|(name, value)| (name.clone(), with_recipes(value))).collect(),
+        },
+        other => other.clone(),
+    }
+}
+
+/// Bytes as the files write them: hex, or where a few bytes repeat many times, parts.
+pub fn bytes_recipe(bytes: &[u8]) -> Json {
+    let mut parts: Vec<Json> = Vec::new();
+    let mut plain = Vec::new();
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        // The shortest unit whose repetition saves most; units are short, since an element of the smallest kind is.
+        let best = (1..=rest.len().min(96))
+            .map(|unit| (unit, rest.chunks_exact(unit).take_while(|chunk| *chunk == &rest[..unit]).count()))
+            .filter(|(unit, count)| *count > 2 && unit * count > 64)
+            .max_by_key(|(unit, count)| (unit * count, std::cmp::Reverse(*unit)));
+        match best {
+            Some((unit, count)) => {
+                if !plain.is_empty() {
+                    parts.push(codec::hex(&std::mem::take(&mut plain)).into());
+                }
+                parts.push(json!({ "repeat": count, "bytes": codec::hex(&rest[..unit]) }));
+                rest = &rest[unit * count..];
+            }
+            None => {
+                plain.push(rest[0]);
+                rest = &rest[1..];
+            }
+        }
+    }
+    if parts.is_empty() {
+        return codec::hex(&plain).into();
+    }
+    if !plain.is_empty() {
+        parts.push(codec::hex(&plain).into());
+    }
+    parts.into()
+}

@@ -3,7 +3,7 @@
 
 mod line;
 
-pub use line::{LINE_LIMIT, Said, VALUES_LIMIT, cut};
+pub use line::{LINE_LIMIT, Said, VALUES_LIMIT, cut, values};
 
 use crate::process::{Guarded, interrupted};
 use crate::results::{Class, Role};

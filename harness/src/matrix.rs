@@ -4,7 +4,7 @@ use crate::adapter::{self, Adapter, Answer, Handshake, Launch, Manifest, PeerVer
 use crate::cases::Cases;
 use crate::client_case::{self, Client, ClientCase};
 use crate::process::interrupted;
-use crate::results::{Level, Outcome, Peer, Results, Role, Row, Run, Status, Verdict};
+use crate::results::{EVIDENCE_KEPT, Level, Outcome, Peer, Results, Role, Row, Run, SENTENCE_KEPT, Status, Verdict};
 use crate::vector::Vector;
 use crate::verdict::{self, Observation};
 use crate::{apache_kafka, exchange, live_broker, reference};
@@ -13,7 +13,7 @@ use codec::Protocol;
 use globset::{Glob, GlobMatcher};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::{Value as Json, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
@@ -24,6 +24,10 @@ use std::time::{Duration, Instant};
 pub const REFERENCE: &str = "reference";
 /// Deadline of one codec case.
 const CASE_DEADLINE: Duration = Duration::from_secs(5);
+
+/// About how much memory the evidence of one peer may take before only the start of each piece is kept: more than real
+/// peers have given, and what thousands of cases come to is bounded.
+const EVIDENCE_OF_PEER: usize = 128 << 20;
 
 /// How a run goes about it.
 #[derive(Clone, Debug)]
@@ -152,6 +156,8 @@ struct Gathered {
     file: Option<File>,
     peers: Vec<Peer>,
     outcomes: Vec<Outcome>,
+    /// About how much memory the evidence of each peer takes.
+    taken: BTreeMap<(Role, String), usize>,
     trouble: Option<std::io::Error>,
 }
 
@@ -168,7 +174,14 @@ impl Recorder {
     }
 
     fn with(open: Option<Box<dyn FnOnce() -> std::io::Result<File> + Send>>) -> Recorder {
-        let gathered = Gathered { open, file: None, peers: Vec::new(), outcomes: Vec::new(), trouble: None };
+        let gathered = Gathered {
+            open,
+            file: None,
+            peers: Vec::new(),
+            outcomes: Vec::new(),
+            taken: BTreeMap::new(),
+            trouble: None,
+        };
         Recorder { rows: Mutex::new(gathered) }
     }
 
@@ -192,8 +205,12 @@ impl Recorder {
     }
 
     fn outcome(&self, outcome: Outcome) {
-        let outcome = outcome.bounded();
         let mut gathered = self.rows.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        // By peer, so that what is cut does not depend on what runs beside it.
+        let taken = gathered.taken.entry((outcome.role, outcome.peer.clone())).or_default();
+        let most = if *taken < EVIDENCE_OF_PEER { EVIDENCE_KEPT } else { SENTENCE_KEPT };
+        let (outcome, takes) = outcome.bounded(most);
+        *taken += takes;
         Recorder::append(&mut gathered, &Row::Outcome(outcome.clone()));
         gathered.outcomes.push(outcome);
     }

@@ -1,11 +1,16 @@
 //! A peer as a process of its own: its manifest, how it is built and started, and the JSON lines it speaks. Whatever a
 //! peer does, die, hang, flood, or eat memory, is an [`Answer`], never our failure.
 
-use crate::process::Guarded;
+mod line;
+
+pub use line::{LINE_LIMIT, Said, VALUES_LIMIT, cut, values};
+
+use crate::process::{Guarded, interrupted};
 use crate::results::{Class, Role};
 use anyhow::{Context as _, bail};
 use codec::VersionRange;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -33,10 +38,16 @@ const MANIFESTS: &[&str] = &[
 const BUILD_DEADLINE: Duration = Duration::from_secs(1800);
 /// Time from start to handshake: a JVM on a busy machine.
 const START_DEADLINE: Duration = Duration::from_secs(60);
-/// A longer line from a peer is a flood.
-const LINE_LIMIT: u64 = 64 << 20;
-/// Resident memory a peer may take: 1 GiB.
+/// Resident memory that a peer may take, with all that it started: 1 GiB.
 const MEMORY_LIMIT: u64 = 1 << 30;
+/// How often a peer that is waited for is looked after.
+const WATCH: Duration = Duration::from_millis(50);
+/// Bytes in a peer's name, version or language.
+const NAME_LIMIT: usize = 200;
+/// Why a peer was not asked after the user wanted us to stop.
+const INTERRUPTED: &str = "the run was interrupted";
+/// Lines that nobody asked for, blank ones too, within one answer.
+const STRAYS: usize = 100;
 /// How much of a peer's standard error is kept.
 const STDERR_KEPT: usize = 4096;
 
@@ -371,7 +382,7 @@ pub struct Handshake {
     #[serde(default)]
     pub language: String,
     /// What it decodes and encodes, by message.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "supports")]
     pub supports: BTreeMap<String, Supported>,
     /// Client operations and their options.
     #[serde(default)]
@@ -381,23 +392,45 @@ pub struct Handshake {
     pub internal: bool,
 }
 
-/// Version ranges of one message.
-#[derive(Clone, Debug, Default, Deserialize)]
+/// Version ranges of one message; what is not declared is [`VersionRange::NONE`].
+#[derive(Clone, Copy, Debug)]
 pub struct Supported {
     /// What it decodes.
-    pub decode: Option<String>,
+    pub decode: VersionRange,
     /// What it encodes.
-    pub encode: Option<String>,
+    pub encode: VersionRange,
+}
+
+/// Reads every range at once: one that is mistyped must not count as a version that the peer does not have.
+fn supports<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, Supported>, D::Error> {
+    #[derive(Deserialize)]
+    struct Texts {
+        decode: Option<String>,
+        encode: Option<String>,
+    }
+    let declared = BTreeMap::<String, Texts>::deserialize(deserializer)?;
+    let parsed = declared.into_iter().map(|(message, Texts { decode, encode })| {
+        let range = |text: Option<String>, what: &str| match text {
+            None => Ok(VersionRange::NONE),
+            Some(text) => text.parse().map_err(|error| D::Error::custom(format!("supports.{message}.{what}: {error}"))),
+        };
+        let supported = Supported { decode: range(decode, "decode")?, encode: range(encode, "encode")? };
+        Ok((message, supported))
+    });
+    parsed.collect()
 }
 
 impl Handshake {
     /// Versions of a message that it decodes or encodes.
     pub fn range(&self, message: &str, encode: bool) -> VersionRange {
         let supported = self.supports.get(message);
-        let text =
-            supported.and_then(|supported| if encode { &supported.encode } else { &supported.decode }.as_deref());
-        text.and_then(|text| text.parse().ok()).unwrap_or(VersionRange::NONE)
+        supported.map_or(VersionRange::NONE, |supported| if encode { supported.encode } else { supported.decode })
     }
+}
+
+/// What a broken adapter is called, in whatever role.
+pub fn broke_protocol(what: &str) -> String {
+    format!("the adapter broke the protocol: {what}")
 }
 
 /// What came of asking a peer.
@@ -413,7 +446,7 @@ pub enum Answer {
     Memory(u64),
     /// It wrote what is not an answer.
     Garbage(String),
-    /// It is not there any more, and the restart budget is used up.
+    /// It was not asked, or not to the end: it was given up, or the run was interrupted.
     Gone(String),
 }
 
@@ -421,6 +454,10 @@ pub enum Answer {
 pub struct Adapter {
     launch: Launch,
     restarts_left: u32,
+    /// How often it may still be waited for in vain.
+    waits_left: u32,
+    /// Why it is not asked any more.
+    given_up: Option<String>,
     running: Option<Running>,
     handshake: Handshake,
     next_id: u64,
@@ -439,11 +476,21 @@ struct Running {
 impl Adapter {
     /// Times a peer is started again within a run.
     pub const RESTARTS: u32 = 500;
+    /// Times within a run that a peer may let its deadline pass: each costs seconds, of a client up to minutes.
+    pub const WAITS: u32 = 30;
 
     /// Starts a peer and shakes hands.
     pub fn start(launch: Launch) -> anyhow::Result<Adapter> {
         let (running, handshake) = Running::start(&launch)?;
-        Ok(Adapter { launch, restarts_left: Adapter::RESTARTS, running: Some(running), handshake, next_id: 1 })
+        Ok(Adapter {
+            launch,
+            restarts_left: Adapter::RESTARTS,
+            waits_left: Adapter::WAITS,
+            given_up: None,
+            running: Some(running),
+            handshake,
+            next_id: 1,
+        })
     }
 
     /// What it said of itself.
@@ -453,26 +500,55 @@ impl Adapter {
 
     /// Asks and waits. `request` is an object; its id is set here.
     pub fn ask(&mut self, mut request: Json, deadline: Duration) -> Answer {
-        if self.running.is_none() {
-            if self.restarts_left == 0 {
-                return Answer::Gone(format!("started {} times, and lost each time", Adapter::RESTARTS));
-            }
-            self.restarts_left -= 1;
-            match Running::start(&self.launch) {
-                Ok((running, _)) => self.running = Some(running),
-                Err(error) => return Answer::Gone(format!("{error:#}")),
-            }
+        if interrupted() {
+            return Answer::Gone(INTERRUPTED.to_owned());
         }
+        let mut running = match self.running() {
+            Ok(running) => running,
+            Err(why) => return Answer::Gone(why),
+        };
         let id = self.next_id;
         self.next_id += 1;
         request["id"] = id.into();
-        let Some(running) = self.running.as_mut() else { unreachable!("started above") };
+        let started = Instant::now();
         let answer = running.ask(&request, id, deadline);
-        if !matches!(answer, Answer::Line(_)) {
-            // Whatever state it is in, the next case gets a fresh process.
-            self.running = None;
+        if matches!(answer, Answer::Line(_)) {
+            self.running = Some(running);
+            return answer;
+        }
+        // Whatever state it is in, the next case gets a fresh process.
+        drop(running);
+        if started.elapsed() >= deadline {
+            self.waits_left -= 1;
+            if self.waits_left == 0 {
+                let waits = Adapter::WAITS;
+                self.given_up = Some(format!("{waits} times it gave no answer in time, and is not asked any more"));
+            }
         }
         answer
+    }
+
+    /// The running peer, started again where it was lost; or why it is given up.
+    fn running(&mut self) -> Result<Running, String> {
+        if let Some(why) = &self.given_up {
+            return Err(why.clone());
+        }
+        if let Some(running) = self.running.take() {
+            return Ok(running);
+        }
+        let why = match self.restarts_left.checked_sub(1) {
+            None => format!("it was started again {} times, and lost each time", Adapter::RESTARTS),
+            Some(left) => {
+                self.restarts_left = left;
+                match Running::start(&self.launch) {
+                    Ok((running, _)) => return Ok(running),
+                    // Each further attempt might cost as long as a start may take.
+                    Err(error) => format!("it could not be started again: {error:#}"),
+                }
+            }
+        };
+        self.given_up = Some(why.clone());
+        Err(why)
     }
 
     /// Asks it to stop, and whether it did so by itself with status 0.
@@ -506,16 +582,17 @@ impl Running {
                 }
             }
         });
-        // Bounded, so that a peer that floods us waits instead of filling our memory.
-        let (sender, lines) = sync_channel(16);
+        // Bounded, so that a peer that floods us waits instead of filling our memory: one line waits here, one to be
+        // put here, and one is being judged.
+        let (sender, lines) = sync_channel(1);
         std::thread::spawn(move || {
             let mut stdout = BufReader::new(stdout);
             loop {
                 let mut line = Vec::new();
-                let read = stdout.by_ref().take(LINE_LIMIT).read_until(b'\n', &mut line);
+                let read = stdout.by_ref().take(LINE_LIMIT as u64).read_until(b'\n', &mut line);
                 let line = match read {
                     Ok(0) | Err(_) => return,
-                    Ok(_) if line.last() != Some(&b'\n') && line.len() as u64 >= LINE_LIMIT => {
+                    Ok(_) if line.last() != Some(&b'\n') && line.len() >= LINE_LIMIT => {
                         Err(format!("a line of over {} MiB", LINE_LIMIT >> 20))
                     }
                     Ok(_) => String::from_utf8(line).map_err(|_| "a line that is not UTF-8".to_owned()),
@@ -545,10 +622,22 @@ impl Running {
             Answer::Line(line) => line,
             Answer::Crashed(how) => bail!("{program} ended before its handshake: {how}"),
             Answer::Hung(_) => bail!("{program} gave no handshake within {} s", START_DEADLINE.as_secs()),
+            Answer::Garbage(what) => bail!("{program} gave no handshake: {what}"),
+            Answer::Gone(why) => bail!("{program} gave no handshake: {why}"),
             other => bail!("{program} gave no handshake: {other:?}"),
         };
         let handshake: Handshake = serde_json::from_value(handshake).context("the handshake is not one")?;
         anyhow::ensure!(handshake.protocol == 1, "it speaks protocol {}, not 1", handshake.protocol);
+        // They are part of every outcome.
+        for (what, text) in
+            [("peer", &handshake.peer), ("version", &handshake.version), ("language", &handshake.language)]
+        {
+            anyhow::ensure!(
+                text.len() <= NAME_LIMIT,
+                "the handshake's {what} has over {NAME_LIMIT} bytes: {}",
+                cut(text)
+            );
+        }
         Ok((running, handshake))
     }
 
@@ -560,35 +649,53 @@ impl Running {
         // A line to a peer that is gone cannot be written; how it ended is found below.
         let _ = self.requests.try_send(request.to_string() + "\n");
         let deadline = Instant::now() + limit;
-        let (mut strays, mut gone) = (0, false);
+        let mut watch = Instant::now() + WATCH;
+        let (mut strays, mut meant, mut gone) = (0, None, false);
         loop {
-            match self.lines.recv_timeout(Duration::from_millis(50)) {
-                Ok(Ok(line)) if line.trim().is_empty() => {}
-                Ok(Ok(line)) => match serde_json::from_str::<Json>(&line) {
+            // First of all, so that no line that comes at the right time puts it off.
+            if interrupted() {
+                return Answer::Gone(INTERRUPTED.to_owned());
+            }
+            let now = Instant::now();
+            if now >= watch {
+                watch = now + WATCH;
+                if let Some(memory) = self.process.memory(MEMORY_LIMIT).filter(|&memory| memory > MEMORY_LIMIT) {
+                    return Answer::Memory(memory);
+                }
+            }
+            if now >= deadline {
+                let wrong = |line| format!("no answer to what was asked within {} ms, but {line}", limit.as_millis());
+                return meant.map_or(Answer::Hung(limit), |line| Answer::Garbage(wrong(line)));
+            }
+            let stray = match self.lines.recv_timeout(WATCH.min(deadline - now)) {
+                Ok(Ok(line)) if line.trim().is_empty() => "blank lines".to_owned(),
+                Ok(Ok(line)) => match line::parse(&line) {
                     Ok(json) if is_answer(&json) => return Answer::Line(json),
-                    // An answer to what was not asked: a few may be left from before, a flood is not.
-                    Ok(_) if strays < 100 => strays += 1,
+                    // An answer to what was not asked: a few may come, a flood may not.
                     Ok(json) => {
-                        return Answer::Garbage(format!("answers that nobody asked for: {}", cut(&json.to_string())));
+                        let text = cut(&line);
+                        if Said::is_meant(&json) {
+                            meant = Some(text.clone());
+                        }
+                        text
                     }
-                    Err(error) => return Answer::Garbage(format!("a line that is not JSON ({error}): {}", cut(&line))),
+                    Err(what) => return Answer::Garbage(what),
                 },
                 Ok(Err(what)) => return Answer::Garbage(what),
                 Err(RecvTimeoutError::Disconnected) => return self.crashed(),
                 Err(RecvTimeoutError::Timeout) => {
-                    if let Some(resident) = self.process.resident().filter(|&resident| resident > MEMORY_LIMIT) {
-                        return Answer::Memory(resident);
-                    }
                     // A child of a dead peer may hold its output open. What it wrote before it died has been read by
                     // the second time.
                     if gone {
                         return self.crashed();
                     }
                     gone = matches!(self.process.try_wait(), Ok(Some(_)));
-                    if Instant::now() > deadline {
-                        return Answer::Hung(limit);
-                    }
+                    continue;
                 }
+            };
+            strays += 1;
+            if strays > STRAYS {
+                return Answer::Garbage(format!("lines that nobody asked for: {stray}"));
             }
         }
     }
@@ -608,13 +715,6 @@ impl Running {
         let last = said.lines().rfind(telling).unwrap_or_default();
         Answer::Crashed(if last.is_empty() { how } else { format!("{how}: {}", cut(last)) })
     }
-}
-
-/// The start of a text that may be long.
-pub fn cut(text: &str) -> String {
-    const KEPT: usize = 300;
-    let text = text.trim();
-    if text.len() <= KEPT { text.to_owned() } else { format!("{}...", &text[..text.floor_char_boundary(KEPT)]) }
 }
 
 #[cfg(test)]

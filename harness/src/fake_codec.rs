@@ -6,7 +6,7 @@ mod plain;
 
 pub use faults::{FAULTS, Switch};
 
-use crate::adapter::{Answer, Launch};
+use crate::adapter::{Answer, LINE_LIMIT, Launch};
 use crate::cases::Cases;
 use crate::exchange::kebab;
 use crate::matrix::{Bench, Plan, Recorder};
@@ -79,8 +79,8 @@ pub enum Deed {
     Aborts,
     /// It never answers.
     Hangs,
-    /// It answers without end, with ids that nobody asked with.
-    Floods,
+    /// It repeats a line without end, which nobody asked for.
+    Floods(&'static str),
 }
 
 /// What a peer with this fault does with its request `number`, the first after the handshake being 1.
@@ -91,7 +91,8 @@ pub fn act(protocol: &Protocol, fault: Option<Switch>, request: Json, number: us
         Some(Switch::Echo) => return Deed::Answer(request),
         Some(Switch::Crasher) if third => return Deed::Ends,
         Some(Switch::Sleeper) if third => return Deed::Hangs,
-        Some(Switch::Flooder) if third => return Deed::Floods,
+        Some(Switch::Flooder) if third => return Deed::Floods(r#"{"id":0,"value":{}}"#),
+        Some(Switch::BlankLines) if third => return Deed::Floods(""),
         Some(Switch::Liar) => return Deed::Answer(lie(protocol, &request)),
         _ => {}
     }
@@ -103,7 +104,23 @@ pub fn act(protocol: &Protocol, fault: Option<Switch>, request: Json, number: us
         Err(Stop::Hung) => return Deed::Hangs,
     };
     answer["id"] = request["id"].clone();
+    match fault {
+        Some(Switch::WrongIds) => answer["id"] = (request["id"].as_u64().unwrap_or(0) + 1).into(),
+        Some(Switch::ValueAndError) if answer["value"].is_object() => answer["error"] = "but something is wrong".into(),
+        Some(Switch::Bloated) if answer["value"].is_object() => answer["value"] = "x".repeat(LINE_LIMIT - 100).into(),
+        _ => {}
+    }
     Deed::Answer(answer)
+}
+
+/// The handshake of a peer with this fault.
+pub fn handshake(protocol: &Protocol, fault: &Fault) -> Json {
+    let mut handshake = reference::handshake(protocol);
+    handshake["peer"] = format!("fake-{}", fault.name()).into();
+    if fault.switch == Some(Switch::BadRanges) {
+        handshake["supports"]["DescribeConfigsResponse"]["decode"] = "0..4".into();
+    }
+    handshake
 }
 
 fn answer(protocol: &Protocol, fault: Option<Switch>, request: &Json) -> Result<Json, Stop> {
@@ -231,7 +248,7 @@ fn outcomes_of(case: &Vector, fault: Option<Switch>) -> impl Iterator<Item = Out
             Deed::Answer(answer) => Observation::from(Answer::Line(answer)),
             Deed::Ends | Deed::Aborts => Observation::Crashed("in a process of its own it would".to_owned()),
             Deed::Hangs => Observation::Hung(Duration::ZERO),
-            Deed::Floods => Observation::Broken("answers without end".to_owned()),
+            Deed::Floods(_) => Observation::Broken("answers without end".to_owned()),
         };
         verdict::judge(case, op, &seen, "fake", Level::Observed, Duration::ZERO)
     })

@@ -1,10 +1,10 @@
 //! The main job: which peers, which cases, run them all, and gather what came of it.
 
-use crate::adapter::{self, Adapter, Answer, Handshake, Launch, Manifest, PeerVersion};
+use crate::adapter::{self, Adapter, Answer, Handshake, Launch, Manifest, PeerVersion, Said};
 use crate::cases::Cases;
 use crate::client_case::{self, Client, ClientCase};
 use crate::process::interrupted;
-use crate::results::{Level, Outcome, Peer, Results, Role, Row, Run, Status, Verdict};
+use crate::results::{EVIDENCE_KEPT, Level, Outcome, Peer, Results, Role, Row, Run, SENTENCE_KEPT, Status, Verdict};
 use crate::vector::Vector;
 use crate::verdict::{self, Observation};
 use crate::{apache_kafka, exchange, live_broker, reference};
@@ -13,7 +13,7 @@ use codec::Protocol;
 use globset::{Glob, GlobMatcher};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::{Value as Json, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
@@ -24,6 +24,10 @@ use std::time::{Duration, Instant};
 pub const REFERENCE: &str = "reference";
 /// Deadline of one codec case.
 const CASE_DEADLINE: Duration = Duration::from_secs(5);
+
+/// About how much memory the evidence of one peer may take before only the start of each piece is kept: more than real
+/// peers have given, and what thousands of cases come to is bounded.
+const EVIDENCE_OF_PEER: usize = 128 << 20;
 
 /// How a run goes about it.
 #[derive(Clone, Debug)]
@@ -152,6 +156,8 @@ struct Gathered {
     file: Option<File>,
     peers: Vec<Peer>,
     outcomes: Vec<Outcome>,
+    /// About how much memory the evidence of each peer takes.
+    taken: BTreeMap<(Role, String), usize>,
     trouble: Option<std::io::Error>,
 }
 
@@ -168,7 +174,14 @@ impl Recorder {
     }
 
     fn with(open: Option<Box<dyn FnOnce() -> std::io::Result<File> + Send>>) -> Recorder {
-        let gathered = Gathered { open, file: None, peers: Vec::new(), outcomes: Vec::new(), trouble: None };
+        let gathered = Gathered {
+            open,
+            file: None,
+            peers: Vec::new(),
+            outcomes: Vec::new(),
+            taken: BTreeMap::new(),
+            trouble: None,
+        };
         Recorder { rows: Mutex::new(gathered) }
     }
 
@@ -201,6 +214,11 @@ impl Recorder {
 
     fn outcome(&self, outcome: Outcome) {
         let mut gathered = self.rows();
+        // By peer, so that what is cut does not depend on what runs beside it.
+        let taken = gathered.taken.entry((outcome.role, outcome.peer.clone())).or_default();
+        let most = if *taken < EVIDENCE_OF_PEER { EVIDENCE_KEPT } else { SENTENCE_KEPT };
+        let (outcome, takes) = outcome.bounded(most);
+        *taken += takes;
         Recorder::append(&mut gathered, &Row::Outcome(outcome.clone()));
         gathered.outcomes.push(outcome);
     }
@@ -579,10 +597,14 @@ fn probe(adapter: &mut Adapter) -> anyhow::Result<()> {
     let request = json!({ "op": "decode", "message": "NoSuchMessage", "version": 0, "part": "body", "bytes": "00" });
     match adapter.ask(request, CASE_DEADLINE) {
         Answer::Line(line) if line.get("op").is_some() => anyhow::bail!("the adapter echoes what it is asked"),
-        Answer::Line(line) if line.get("unsupported").is_some() => Ok(()),
-        Answer::Line(line) => {
-            anyhow::bail!("the adapter must answer `unsupported` to a message that does not exist, not {line}")
-        }
+        Answer::Line(line) => match Said::of(&line) {
+            Ok(Said::Unsupported(_)) => Ok(()),
+            Ok(_) => anyhow::bail!(
+                "the adapter must answer `unsupported` to a message that does not exist, not {}",
+                adapter::cut(&line.to_string())
+            ),
+            Err(what) => anyhow::bail!(adapter::broke_protocol(&what)),
+        },
         other => anyhow::bail!("the adapter did not answer a probe: {other:?}"),
     }
 }

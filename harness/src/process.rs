@@ -1,38 +1,59 @@
 //! Processes that never outlive us, and the word that the user wants us to stop.
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 const POLL: Duration = Duration::from_millis(5);
+/// Time that the dead may take to be gone: only a process stuck in the kernel takes more.
+const DYING: Duration = Duration::from_secs(2);
+/// The variable that marks a child and all that it starts, whatever groups, sessions and parents they choose.
+const MARK: &str = "KAFKA_CONFORM_CHILD";
+/// Kills the group `$1`, the process `$1` in whatever group it is, and all that bear the mark `$2`, when our end closes.
+const GUARD: &str = r#"read line && exit
+kill -s KILL -- "-$1"
+kill -s KILL "$1"
+for found in $(grep -lsF "$2" /proc/[0-9]*/environ); do
+    found=${found#/proc/}
+    kill -s KILL "${found%/environ}"
+done"#;
 
-/// A child in a process group of its own that ends with us: by `Drop`, or by its guard when we die without dropping.
+/// A child in a process group of its own that ends with us, and all that it started with it: by `Drop`, or by its guard
+/// when we die without dropping. What leaves the group is found where there is a `/proc`.
 #[derive(Debug)]
 pub struct Guarded {
     child: Child,
     guard: Child,
+    /// The value of [`MARK`].
+    mark: String,
     status: Option<ExitStatus>,
 }
 
 impl Guarded {
     /// Starts `command`, whose arguments, folder, and streams are set.
     pub fn spawn(command: &mut Command) -> io::Result<Guarded> {
-        let mut child = command.process_group(0).spawn()?;
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        // The end keeps one number from being the start of another.
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let mark = format!("{}-{:x}-{count}.", std::process::id(), since.as_nanos());
+        let mut child = command.env(MARK, &mark).process_group(0).spawn()?;
         // The guard waits for a line. It gets one when the child is gone; the end of input means that we are.
         // PR_SET_PDEATHSIG would follow the life of the starting thread, not of the process, and is Linux only.
         let guard = Command::new("sh")
-            .args(["-c", "read line || kill -s KILL -- \"-$1\"", "guard", &child.id().to_string()])
+            .args(["-c", GUARD, "guard", &child.id().to_string(), &format!("{MARK}={mark}")])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .process_group(0)
             .spawn();
         match guard {
-            Ok(guard) => Ok(Guarded { child, guard, status: None }),
+            Ok(guard) => Ok(Guarded { child, guard, mark, status: None }),
             Err(error) => {
                 let _ = child.kill();
                 let _ = child.wait();
@@ -74,29 +95,125 @@ impl Guarded {
         Ok(self.status)
     }
 
-    /// Kills its whole group.
+    /// Kills it and all that it started, and waits for their end, for a while.
     pub fn kill(&mut self) {
-        if self.status.is_none() {
-            let _ = kill_process_group(self.pid(), Signal::KILL);
-            self.status = self.child.wait().ok();
+        if self.status.is_some() {
+            return;
         }
+        let deadline = Instant::now() + DYING;
+        loop {
+            // Found before anything is killed: who dies leaves its children to others.
+            let alive = self.alive(true);
+            let _ = kill_process_group(self.pid(), Signal::KILL);
+            let _ = self.child.kill();
+            alive.iter().for_each(Member::kill);
+            if alive.is_empty() || Instant::now() > deadline {
+                break;
+            }
+            sleep(POLL);
+        }
+        self.status = end_of(&mut self.child);
     }
 
-    /// Resident memory in bytes; `None` where the system does not tell.
-    pub fn resident(&self) -> Option<u64> {
-        let statm = std::fs::read_to_string(format!("/proc/{}/statm", self.pid().as_raw_nonzero())).ok()?;
-        let pages: u64 = statm.split_whitespace().nth(1)?.parse().ok()?;
-        Some(pages * rustix::param::page_size() as u64)
+    /// Resident memory, in bytes, of it and all that it started, as far as they are found; `None` where the system does
+    /// not tell. What is over `limit` is counted once more, with shared pages only once.
+    pub fn memory(&self, limit: u64) -> Option<u64> {
+        let alive = self.alive(false);
+        let resident = alive.iter().map(|member| member.resident).sum();
+        if resident <= limit || alive.len() == 1 {
+            return (!alive.is_empty()).then_some(resident);
+        }
+        Some(alive.iter().map(|member| proportional(member.pid).unwrap_or(member.resident)).sum())
+    }
+
+    /// Itself, its group and its descendants, as far as they live; with those that only bear its mark if `marked`.
+    fn alive(&self, marked: bool) -> Vec<Member> {
+        let Ok(folder) = std::fs::read_dir("/proc") else { return Vec::new() };
+        let processes = folder.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+        let all: Vec<Member> = processes.filter_map(Member::read).collect();
+        let own = self.pid().as_raw_nonzero().get();
+        let mut found = BTreeSet::from([own]);
+        loop {
+            let belongs = |member: &&Member| member.group == own || found.contains(&member.parent);
+            let more: Vec<i32> = all.iter().filter(belongs).map(|member| member.pid).collect();
+            let before = found.len();
+            found.extend(more);
+            if found.len() == before {
+                break;
+            }
+        }
+        let mark = format!("{MARK}={}", self.mark);
+        let bears_mark = |member: &Member| {
+            let environment = std::fs::read(format!("/proc/{}/environ", member.pid));
+            environment.is_ok_and(|text| text.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes()))
+        };
+        let us = rustix::process::getpid().as_raw_nonzero().get();
+        let is_in = |member: &Member| found.contains(&member.pid) || marked && bears_mark(member);
+        all.into_iter().filter(|member| member.lives && member.pid != us && is_in(member)).collect()
+    }
+}
+
+/// A process, as `/proc` tells of it.
+struct Member {
+    pid: i32,
+    parent: i32,
+    /// -1 of one that is about to be gone.
+    group: i32,
+    /// Memory in bytes.
+    resident: u64,
+    /// Whether it runs, and is not only waited for.
+    lives: bool,
+}
+
+impl Member {
+    fn read(pid: i32) -> Option<Member> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name before it may hold anything.
+        let mut fields = stat.rsplit_once(") ")?.1.split_ascii_whitespace();
+        let lives = !matches!(fields.next()?, "Z" | "X");
+        let (parent, group) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+        // The 24th of the file.
+        let pages: u64 = fields.nth(18)?.parse().ok()?;
+        Some(Member { pid, parent, group, resident: pages * rustix::param::page_size() as u64, lives })
+    }
+
+    fn kill(&self) {
+        if let Some(pid) = Pid::from_raw(self.pid) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
+/// Resident memory of a process in bytes, in which a page that several share counts to each in part.
+fn proportional(pid: i32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+    let kib =
+        text.lines().find_map(|line| line.strip_prefix("Pss:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok())?;
+    Some(kib * 1024)
+}
+
+/// The end of a process that was killed, if it comes in a while.
+fn end_of(child: &mut Child) -> Option<ExitStatus> {
+    let deadline = Instant::now() + DYING;
+    loop {
+        match child.try_wait() {
+            Ok(None) if Instant::now() < deadline => sleep(POLL),
+            ended => return ended.ok().flatten(),
+        }
     }
 }
 
 impl Drop for Guarded {
     fn drop(&mut self) {
         self.kill();
-        if let Some(stdin) = self.guard.stdin.as_mut() {
-            let _ = stdin.write_all(b"gone\n");
+        let guard = self.guard.stdin.take();
+        // What did not end in time is left to the guard, which sees the end of its input.
+        if let Some(mut guard) = guard.filter(|_| self.status.is_some()) {
+            let _ = guard.write_all(b"gone\n");
         }
-        let _ = self.guard.wait();
+        if end_of(&mut self.guard).is_none() {
+            let _ = self.guard.kill();
+        }
     }
 }
 
@@ -114,7 +231,7 @@ pub fn catch_interrupts() {
         if INTERRUPTED.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
         }
-        anstream::eprintln!("stopping after the case at hand; once more to stop at once");
+        anstream::eprintln!("stopping; once more to stop at once");
     });
     // A second command in one process (tests) has it caught already.
     let _ = caught;

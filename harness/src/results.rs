@@ -228,6 +228,59 @@ pub struct Outcome {
     pub elapsed_ms: u64,
 }
 
+/// How much is kept of what came, and of what was due, in bytes: more than the longest right answer to a case takes.
+pub const EVIDENCE_KEPT: usize = 192 << 10;
+/// How much is kept of a sentence or a path, in bytes, and of all evidence where a peer gave too much of it.
+pub const SENTENCE_KEPT: usize = 4 << 10;
+
+impl Outcome {
+    /// The same with at most so many bytes of each piece of evidence, and about what it takes in memory: a peer may
+    /// answer megabytes in every case, and all outcomes of a run are there at once. What is longer becomes a text that
+    /// ends with how long it was.
+    pub fn bounded(self, most: usize) -> (Outcome, usize) {
+        let mut taken = 0;
+        let mut evidence = |json: Json| {
+            let (json, takes) = bounded(json, most);
+            taken += takes;
+            json
+        };
+        let (want, got) = (self.want.map(&mut evidence), self.got.map(&mut evidence));
+        let at = self.at.map(|at| At { path: kept(at.path, SENTENCE_KEPT), ..at });
+        let detail = self.detail.map(|text| kept(text, SENTENCE_KEPT));
+        (Outcome { at, want, got, detail, ..self }, taken)
+    }
+}
+
+/// Evidence of at most so many bytes, and about what it takes in memory. A value of two bytes takes some hundred in a
+/// tree, so that what is short may still have to become a text.
+fn bounded(json: Json, most: usize) -> (Json, usize) {
+    let text = match json {
+        Json::String(text) => text,
+        json => {
+            let text = json.to_string();
+            let takes = text.len() + 100 * crate::adapter::values(&text);
+            if text.len() <= most && takes <= 4 * most {
+                return (json, takes);
+            }
+            text
+        }
+    };
+    let text = kept(text, most);
+    let takes = text.len();
+    (Json::String(text), takes)
+}
+
+/// A text, cut where it is longer than `most` bytes: copied, since the start of a large block keeps its hole from being
+/// used again.
+fn kept(text: String, most: usize) -> String {
+    match text.len() {
+        length if length > most => {
+            format!("{}... (cut, {length} bytes in all)", &text[..text.floor_char_boundary(most)])
+        }
+        _ => text,
+    }
+}
+
 /// A whole `results.jsonl`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Results {
@@ -308,4 +361,47 @@ pub struct CaseInfo {
     pub requires: String,
     /// Definition fields, KIPs, guide sections, public reports.
     pub cite: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn outcome(got: Json, detail: String) -> Outcome {
+        let row = json!({ "peer": "p@1", "role": "codec", "message": "M", "api": "M", "version": 0, "case": "c",
+            "op": "decode", "level": "must", "verdict": "fail", "class": null, "severity": null, "elapsed_ms": 0,
+            "at": { "path": detail, "offset": 1, "length": 2 }, "got": got, "detail": detail });
+        serde_json::from_value(row).unwrap()
+    }
+
+    #[test]
+    fn long_evidence_is_cut_and_says_so() {
+        let detail = "\u{e9}".repeat(100_000);
+        for (got, length) in [(json!("x".repeat(1 << 20)), 1 << 20), (json!(vec![0; 1 << 20]), (2 << 20) + 1)] {
+            let (cut, taken) = outcome(got, detail.clone()).bounded(EVIDENCE_KEPT);
+            assert!((EVIDENCE_KEPT..EVIDENCE_KEPT + 100).contains(&taken), "{taken}");
+            let Some(Json::String(text)) = &cut.got else { panic!("{:?}", cut.got) };
+            assert!(text.ends_with(&format!("... (cut, {length} bytes in all)")));
+            assert!(serde_json::to_string(&cut).unwrap().len() < 256 << 10);
+            assert!(cut.detail.is_some_and(|detail| detail.ends_with("... (cut, 200000 bytes in all)")));
+        }
+    }
+
+    #[test]
+    fn evidence_of_ordinary_size_stays_as_it_is() {
+        // 32,768 characters, the longest text of a case, as the bytes of an answer.
+        let whole = outcome(json!("61".repeat(1 << 15)), "another value at Results".to_owned());
+        assert_eq!(whole.clone().bounded(EVIDENCE_KEPT).0, whole);
+        let whole = outcome(json!({ "value": { "A": [1, null] }, "left": 1 }), String::new());
+        assert_eq!(whole.clone().bounded(EVIDENCE_KEPT).0, whole);
+    }
+
+    #[test]
+    fn a_short_text_of_many_values_is_kept_as_a_text() {
+        // 128 KiB of text, and some 20 MiB as a tree.
+        let values: Vec<Json> = (0..1 << 15).map(|_| json!([[]])).collect();
+        let (cut, taken) = outcome(Json::Array(values), String::new()).bounded(EVIDENCE_KEPT);
+        assert!(cut.got.is_some_and(|got| got.is_string()) && taken <= EVIDENCE_KEPT, "{taken}");
+    }
 }

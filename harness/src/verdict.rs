@@ -1,6 +1,6 @@
 //! What a codec did with a case, and what that is worth: pure functions from observation to verdict.
 
-use crate::adapter::Answer;
+use crate::adapter::{self, Answer, Said};
 use crate::results::{At, Class, Level, Op, Outcome, Role, Verdict};
 use crate::vector::{Allowed, Expected, Vector};
 use codec::{AbsentFields, Value};
@@ -42,19 +42,14 @@ impl From<Answer> for Observation {
             Answer::Garbage(what) => return Observation::Broken(what),
             Answer::Gone(why) => return Observation::Gone(why),
         };
-        let text = |key: &str| line.get(key).map(|text| text.as_str().map_or_else(|| text.to_string(), str::to_owned));
-        if let Some(why) = text("unsupported") {
-            Observation::Unsupported(why)
-        } else if let Some(what) = text("panic") {
-            Observation::Panicked(what)
-        } else if let Some(why) = text("error") {
-            Observation::Refused(why)
-        } else if let Some(bytes) = text("bytes") {
-            codec::parse_hex(&bytes).map_or_else(Observation::Broken, Observation::Bytes)
-        } else if let Some(value) = line.get("value") {
-            Observation::Value(value.clone(), line.get("left").and_then(Json::as_u64).unwrap_or(0))
-        } else {
-            Observation::Broken(format!("an answer without value, bytes, error, panic or unsupported: {line}"))
+        match Said::of(&line) {
+            Ok(Said::Value(value, left)) => Observation::Value(value.clone(), left),
+            Ok(Said::Bytes(hex)) => codec::parse_hex(hex).map_or_else(Observation::Broken, Observation::Bytes),
+            Ok(Said::Error(why, _)) => Observation::Refused(why.to_owned()),
+            Ok(Said::Panic(what)) => Observation::Panicked(what.to_owned()),
+            Ok(Said::Unsupported(why)) => Observation::Unsupported(why.to_owned()),
+            Ok(Said::Refused(_)) => Observation::Broken("refused is what clients answer".to_owned()),
+            Err(what) => Observation::Broken(what),
         }
     }
 }
@@ -193,9 +188,7 @@ fn find(case: &Vector, op: Op, seen: &Observation) -> Finding {
     match seen {
         Observation::Unsupported(why) => Finding::of(Verdict::Unsupported, why),
         Observation::Gone(why) => Finding::of(Verdict::NotRun, why),
-        Observation::Broken(what) => {
-            Finding::of(Verdict::HarnessError, format!("the adapter broke the protocol: {what}"))
-        }
+        Observation::Broken(what) => Finding::of(Verdict::HarnessError, adapter::broke_protocol(what)),
         Observation::Crashed(how) => Finding::against(Class::Crash, format!("the process ended: {how}")),
         Observation::Hung(limit) => Finding::against(Class::Hang, format!("no answer within {} ms", limit.as_millis())),
         Observation::Memory(_) => Finding::against(Class::Memory, "it took more than its memory cap"),
@@ -204,7 +197,8 @@ fn find(case: &Vector, op: Op, seen: &Observation) -> Finding {
         Observation::Value(value, left) if op == Op::Decode => decoded(case, value, *left),
         Observation::Bytes(bytes) if op != Op::Decode => encoded(case, op, bytes),
         Observation::Value(..) | Observation::Bytes(_) => {
-            Finding::of(Verdict::HarnessError, "the adapter answered another operation than was asked")
+            let what = adapter::broke_protocol("it answered another operation than was asked");
+            Finding::of(Verdict::HarnessError, what)
         }
     }
 }

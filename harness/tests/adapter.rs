@@ -6,7 +6,7 @@ use rustix::process::Pid;
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -183,6 +183,44 @@ fn a_flood_of_answers_is_garbage() {
     peer.check_gone(1);
 }
 
+#[test]
+fn blank_lines_without_end_are_garbage() {
+    let peer = Peer::fake("blank-lines");
+    let mut adapter = peer.start();
+    let (answer, took) = third(&mut adapter, PATIENCE);
+    assert!(matches!(&answer, Answer::Garbage(what) if what.contains("nobody asked for: blank lines")), "{answer:?}");
+    assert!(took < Duration::from_secs(5), "{took:?}");
+    peer.check_gone(1);
+}
+
+#[test]
+fn no_line_puts_the_deadline_off() {
+    let deadline = Duration::from_millis(500);
+    for line in ["", r#"{"level":"info"}"#] {
+        // More often than it is looked after.
+        let peer = Peer::polite_shell(&format!("read -r line; while :; do echo '{line}'; sleep 0.02; done"));
+        let mut adapter = peer.start();
+        let started = Instant::now();
+        assert_eq!(adapter.ask(request(), deadline), Answer::Hung(deadline));
+        assert!(started.elapsed() < deadline + Duration::from_secs(1), "{:?}", started.elapsed());
+        peer.check_gone(1);
+    }
+}
+
+#[test]
+fn an_answer_with_another_id_is_garbage_and_no_hang() {
+    let deadline = Duration::from_millis(300);
+    let peer = Peer::fake("wrong-ids");
+    let answer = peer.start().ask(request(), deadline);
+    let says = |what: &str| what.contains("no answer to what was asked within 300 ms") && what.contains("\"id\":2");
+    assert!(matches!(&answer, Answer::Garbage(what) if says(what)), "{answer:?}");
+    for id in [r#""id":"1","#, r#""id":null,"#, r#""id":-1,"#, r#""id":1e400,"#, ""] {
+        let peer = Peer::polite_shell(&format!("read -r line; echo '{{{id}\"error\":\"no\"}}'; read -r line"));
+        let answer = peer.start().ask(request(), deadline);
+        assert!(matches!(&answer, Answer::Garbage(_)), "{id}: {answer:?}");
+    }
+}
+
 /// Resident memory of this process at its highest, in bytes.
 fn highest_resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -196,11 +234,10 @@ fn a_line_without_end_is_garbage_and_does_not_fill_our_memory() {
     let peer = Peer::polite_shell("read -r line; exec cat /dev/zero");
     let mut adapter = peer.start();
     let answer = adapter.ask(request(), PATIENCE);
-    assert!(matches!(&answer, Answer::Garbage(what) if what.contains("64 MiB")), "{answer:?}");
+    assert!(matches!(&answer, Answer::Garbage(what) if what.contains("over 4 MiB")), "{answer:?}");
     peer.check_gone(1);
-    // 64 MiB, in a vector that doubles and is copied while it grows.
     let grown = highest_resident().saturating_sub(before);
-    assert!(grown < 256 << 20, "{} MiB more than before", grown >> 20);
+    assert!(grown < 64 << 20, "{} MiB more than before", grown >> 20);
 }
 
 #[test]
@@ -211,7 +248,7 @@ fn a_flood_of_errors_does_not_block_the_peer_nor_fill_our_memory() {
     let mut adapter = peer.start();
     assert_eq!(adapter.ask(request(), PATIENCE), Answer::Crashed("exit status: 3: last words".to_owned()));
     let grown = highest_resident().saturating_sub(before);
-    assert!(grown < 256 << 20, "{} MiB more than before", grown >> 20);
+    assert!(grown < 64 << 20, "{} MiB more than before", grown >> 20);
     peer.check_gone(1);
 }
 
@@ -223,6 +260,43 @@ fn a_peer_that_eats_memory_is_ended() {
     let answer = adapter.ask(request(), PATIENCE);
     assert!(matches!(answer, Answer::Memory(bytes) if bytes > 1 << 30), "{answer:?}");
     peer.check_gone(1);
+}
+
+#[test]
+fn memory_counts_wherever_it_is_taken_and_whatever_is_said_meanwhile() {
+    for eater in ["tail /dev/zero", "setsid tail /dev/zero"] {
+        let chatter = "while :; do echo '{\"level\":\"info\"}'; sleep 0.04; done";
+        let peer = Peer::polite_shell(&format!("read -r line; {eater} & {chatter}"));
+        let answer = peer.start().ask(request(), PATIENCE);
+        assert!(matches!(answer, Answer::Memory(bytes) if bytes > 1 << 30), "{eater}: {answer:?}");
+        peer.check_gone(1);
+    }
+}
+
+/// Bytes of address space that the suite has: less than the answers of the run below come to.
+const ADDRESS_SPACE: u64 = 320 << 20;
+
+#[test]
+fn a_run_of_the_largest_answers_takes_bounded_memory() {
+    let out = tempfile::tempdir().expect("there is a temporary folder");
+    // Some 100 answers of 4 MiB.
+    let script = format!(
+        "ulimit -v {}; exec \"$0\" certify codec --case 'codec/describe-configs-request/v4/*' --out \"$1\" -- \"$0\" fake codec --fault bloated",
+        ADDRESS_SPACE >> 10
+    );
+    let output = Command::new("sh")
+        .args(["-c", &script])
+        .arg(binary())
+        .arg(out.path())
+        // Each arena takes address space that is never used.
+        .env("MALLOC_ARENA_MAX", "1")
+        .output()
+        .expect("the binary runs");
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    let rows = std::fs::read_to_string(out.path().join("results.jsonl")).expect("there are results");
+    let cut = rows.lines().filter(|row| row.contains("bytes in all)")).count();
+    assert!(cut as u64 * (4 << 20) > ADDRESS_SPACE, "{cut} answers were large: too few to tell");
+    assert!(rows.len() < 64 << 20, "{} bytes of results", rows.len());
 }
 
 #[test]
@@ -280,6 +354,14 @@ fn what_is_no_handshake_is_an_error_that_says_so() {
     check("read -r line; echo oops >&2; exit 7", &["before its handshake", "exit status: 7", "oops"]);
     check("read -r line; echo hello; read -r line", &["no handshake", "not JSON"]);
     check("read -r line; echo '{}'; read -r line", &["the handshake is not one"]);
+    let shakes = |with: &str| {
+        format!("read -r line; echo '{{\"protocol\":1,\"peer\":\"p\",\"version\":\"1\",{with}}}'; read -r line")
+    };
+    for range in ["0..4", "4-0", "", " 0-4", "0-99999", "-1"] {
+        let script = shakes(&format!("\"supports\":{{\"M\":{{\"decode\":\"0-4\",\"encode\":\"{range}\"}}}}"));
+        check(&script, &["supports.M.encode", &format!("{range:?} is not a version range")]);
+    }
+    check(&shakes(&format!("\"language\":\"{}\"", "x".repeat(1000))), &["language has over 200 bytes"]);
     check(
         r#"read -r line; echo '{"protocol":2,"peer":"p","version":"1"}'; read -r line"#,
         &["it speaks protocol 2, not 1"],
@@ -297,6 +379,34 @@ fn one_that_crashes_each_time_is_given_up() {
     assert!(matches!(&answer, Answer::Gone(why) if why.contains(&Adapter::RESTARTS.to_string())), "{answer:?}");
     assert!(adapter.stop(), "there is nothing to stop");
     peer.check_gone(1 + Adapter::RESTARTS as usize);
+}
+
+#[test]
+fn one_that_does_not_start_again_is_given_up_at_once() {
+    let once = "[ $(wc -l < \"$PIDS\") -gt 1 ] && exit 9";
+    let peer = Peer::shell(&format!("{once}; read -r line; {HANDSHAKE}; read -r line; exit 1"));
+    let mut adapter = peer.start();
+    assert!(matches!(adapter.ask(request(), PATIENCE), Answer::Crashed(_)));
+    for _ in 0..3 {
+        let answer = adapter.ask(request(), PATIENCE);
+        let says = |why: &str| why.contains("could not be started again") && why.contains("exit status: 9");
+        assert!(matches!(&answer, Answer::Gone(why) if says(why)), "{answer:?}");
+    }
+    peer.check_gone(2);
+}
+
+#[test]
+fn one_that_hangs_each_time_is_given_up_sooner() {
+    let peer = Peer::polite_shell("exec sleep 600");
+    let mut adapter = peer.start();
+    let deadline = Duration::from_millis(10);
+    for _ in 0..Adapter::WAITS {
+        assert_eq!(adapter.ask(request(), deadline), Answer::Hung(deadline));
+    }
+    let answer = adapter.ask(request(), deadline);
+    let says = format!("{} times it gave no answer in time", Adapter::WAITS);
+    assert!(matches!(&answer, Answer::Gone(why) if why.contains(&says)), "{answer:?}");
+    peer.check_gone(Adapter::WAITS as usize);
 }
 
 #[test]
@@ -327,4 +437,79 @@ fn what_a_crashed_peer_started_ends_too() {
     let answer = peer.start().ask(request(), PATIENCE);
     assert_eq!(answer, Answer::Crashed("exit status: 1".to_owned()));
     peer.check_gone(2);
+}
+
+/// Leaves its parent, its group and its session, and notes its id.
+const RUNAWAY: &str = r#"( setsid sh -c 'echo $$ >> "$PIDS"; exec sleep 600' > /dev/null 2>&1 & ); while [ $(wc -l < "$PIDS") -lt 2 ]; do sleep 0.01; done"#;
+
+#[test]
+fn what_left_the_group_ends_too() {
+    let deadline = Duration::from_millis(200);
+    let peer = Peer::polite_shell(&format!("{RUNAWAY}; read -r line; exec sleep 600"));
+    let mut adapter = peer.start();
+    assert_eq!(adapter.ask(request(), deadline), Answer::Hung(deadline));
+    peer.check_gone(2);
+    // Where it keeps the output of its dead parent open, too.
+    let held = RUNAWAY.replace("> /dev/null 2>&1", "");
+    let peer = Peer::polite_shell(&format!("{held}; read -r line; exit 1"));
+    let started = Instant::now();
+    assert_eq!(peer.start().ask(request(), PATIENCE), Answer::Crashed("exit status: 1".to_owned()));
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    peer.check_gone(2);
+}
+
+#[test]
+fn one_that_joins_another_group_is_ended() {
+    let joins = "exec perl -e 'setpgrp(0, getpgrp(getppid())) or die $!; sleep 600'";
+    let peer = Peer::polite_shell(joins);
+    let mut adapter = peer.start();
+    let started = Instant::now();
+    let deadline = Duration::from_millis(500);
+    assert_eq!(adapter.ask(request(), deadline), Answer::Hung(deadline));
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    peer.check_gone(1);
+}
+
+/// Starts a suite that certifies a peer, and waits until so many processes are noted.
+fn certified(peer: &Peer, out: &TempDir, noted: usize) -> Child {
+    let suite = Command::new(binary())
+        .args(["certify", "codec", "--out"])
+        .arg(out.path())
+        .arg("--")
+        .args(&peer.launch.command)
+        .envs(&peer.launch.env)
+        .spawn()
+        .expect("the binary runs");
+    let deadline = Instant::now() + PATIENCE;
+    while peer.pids().len() < noted && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    suite
+}
+
+#[test]
+fn a_peer_that_goes_on_talking_does_not_hold_up_an_interrupt() {
+    let peer = Peer::polite_shell("read -r line; while :; do echo; sleep 0.04; done");
+    let out = tempfile::tempdir().expect("there is a temporary folder");
+    // The first start is only for the handshake, and the second is asked something.
+    let mut suite = certified(&peer, &out, 2);
+    std::thread::sleep(Duration::from_millis(500));
+    let interrupted = Instant::now();
+    rustix::process::kill_process(Pid::from_child(&suite), rustix::process::Signal::INT).expect("it runs");
+    let status = suite.wait().expect("it is ours");
+    assert_eq!(status.code(), Some(3));
+    // It would have been waited for for 5 s.
+    assert!(interrupted.elapsed() < Duration::from_secs(3), "{:?}", interrupted.elapsed());
+    peer.check_gone(2);
+}
+
+#[test]
+fn nothing_outlives_a_suite_that_is_killed() {
+    let peer = Peer::polite_shell(&format!("{RUNAWAY}; read -r line; sleep 600"));
+    let out = tempfile::tempdir().expect("there is a temporary folder");
+    // Each start notes two.
+    let mut suite = certified(&peer, &out, 3);
+    suite.kill().and_then(|()| suite.wait()).expect("it is ours");
+    peer.check_gone(peer.pids().len());
+    assert!(peer.pids().len() >= 3, "{:?}", peer.pids());
 }

@@ -1,7 +1,7 @@
 //! The judge: what each observation of a codec is worth, what a broken case file is told, and that our own codec passes.
 
 use codec::Protocol;
-use kafka_conform::adapter::{Answer, Handshake};
+use kafka_conform::adapter::{Answer, Handshake, LINE_LIMIT, VALUES_LIMIT};
 use kafka_conform::cases::Cases;
 use kafka_conform::results::{Class, Level, Op, Verdict};
 use kafka_conform::vector::{Vector, Vectors};
@@ -62,6 +62,57 @@ fn a_codec_that_is_not_asked_or_broken_is_never_a_pass() {
     // An echo answers decode with bytes and encode with a value.
     assert_eq!(judged(SMALLEST, Op::Decode, &Observation::Bytes(vec![])), (Verdict::HarnessError, None));
     assert_eq!(judged(SMALLEST, Op::Encode, &Observation::Value(json!({}), 0)), (Verdict::HarnessError, None));
+}
+
+/// An answer as its adapter gave it.
+fn answered(id: &str, op: Op, answer: Json) -> (Verdict, Option<Class>) {
+    judged(id, op, &Answer::Line(answer).into())
+}
+
+#[test]
+fn null_beside_a_value_is_neither_a_refusal_nor_an_excuse() {
+    let invalid = CASES.vectors.cases.iter().find(|case| case.rule.id == "truncated").expect("there is one");
+    for key in ["error", "unsupported", "panic", "bytes", "refused"] {
+        let seen = answered(&invalid.id, Op::Decode, json!({ "id": 1, "value": {}, key: null }));
+        assert_eq!(seen, (Verdict::Fail, Some(Class::InventedValue)), "{key}");
+        let value = case(SMALLEST).value.clone();
+        let seen = answered(SMALLEST, Op::Decode, json!({ "id": 1, "value": value, key: null, "left": null }));
+        assert_eq!(seen, (Verdict::Pass, None), "{key}");
+    }
+    let seen = answered(&invalid.id, Op::Decode, json!({ "id": 1, "error": "no", "value": null, "left": null }));
+    assert_eq!(seen, (Verdict::Pass, None));
+}
+
+#[test]
+fn an_answer_that_is_none_is_the_adapters_fault() {
+    let value = case(SMALLEST).value.clone().expect("it has a value");
+    for broken in [
+        json!({ "id": 1 }),
+        json!({ "id": 1, "value": null, "error": null }),
+        json!({ "id": 1, "value": value, "error": "no" }),
+        json!({ "id": 1, "value": value, "unsupported": "no" }),
+        json!({ "id": 1, "value": value, "bytes": "00" }),
+        json!({ "id": 1, "error": "no", "panic": "no" }),
+        json!({ "id": 1, "error": false }),
+        json!({ "id": 1, "refused": "no" }),
+        json!({ "id": 1, "value": value, "left": "0" }),
+        json!({ "id": 1, "value": value, "left": -1 }),
+        json!({ "id": 1, "value": value, "left": 0.5 }),
+    ] {
+        assert_eq!(answered(SMALLEST, Op::Decode, broken.clone()), (Verdict::HarnessError, None), "{broken}");
+    }
+}
+
+#[test]
+fn every_right_answer_is_far_from_the_limits_of_a_line() {
+    for case in &CASES.vectors.cases {
+        for &op in verdict::operations(case) {
+            let answer = reference::answer(definitions::bundled(), &verdict::request(case, op)).to_string();
+            assert!(answer.len() < LINE_LIMIT / 16, "{}: {} bytes", case.id, answer.len());
+            let values = answer.matches(['[', '{', ',']).count();
+            assert!(values < VALUES_LIMIT / 16, "{}: {values} values", case.id);
+        }
+    }
 }
 
 #[test]

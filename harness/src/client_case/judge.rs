@@ -12,7 +12,7 @@ use super::compare::{
 };
 use super::run::is_of;
 use super::{ClientCase, Due, OPTIONS};
-use crate::adapter::Answer;
+use crate::adapter::{self, Answer, Said};
 use crate::results::Class;
 use crate::scripted_broker::{Exchange, Request};
 
@@ -20,9 +20,9 @@ use crate::scripted_broker::{Exchange, Request};
 pub(super) enum Stopped {
     /// By the client's own declaration.
     Unsupported(String),
-    /// The peer is not there any more.
+    /// The client is not there any more.
     NotRun(String),
-    /// The adapter did not keep to the protocol.
+    /// The adapter did not keep to its protocol.
     Broken(String),
     /// The client is not as it should be.
     Deviation(Box<Deviation>),
@@ -72,25 +72,31 @@ impl<'a> Judge<'a> {
                 return Err(deviation(Class::Hang, what).into());
             }
             Answer::Memory(_) => return Err(deviation(Class::Memory, "the client went over its memory cap").into()),
-            Answer::Garbage(what) => return Err(Stopped::Broken(format!("the adapter broke the protocol: {what}"))),
+            Answer::Garbage(what) => return Err(Stopped::Broken(what.clone())),
             Answer::Gone(why) => return Err(Stopped::NotRun(why.clone())),
         };
-        let text = |name: &str| line.get(name).and_then(Json::as_str);
-        if let Some(why) = text("unsupported") {
+        let said = Said::of(line);
+        if let Ok(Said::Unsupported(why)) = said {
             return Err(Stopped::Unsupported(why.to_owned()));
         }
+        // What the client sent was seen, whatever its adapter makes of the rest.
         self.requests()?;
-        if let Some(panic) = text("panic") {
-            return Err(deviation(Class::Panic, format!("panic: {panic}")).got(line.clone()).into());
-        }
-        let results = line.get("value").and_then(|value| value.get("Results").or(value.get("Responses")));
         let called = self.called().next().is_some();
-        let shown = match (text("refused"), text("error"), results.and_then(Json::as_array)) {
-            (Some(why), ..) if called => Shown::Failed { text: why, code: None },
-            (Some(why), ..) => Shown::Refused(why),
-            (_, Some(text), _) => Shown::Failed { text, code: line.get("code").and_then(Json::as_i64) },
-            (.., Some(results)) => Shown::Results(results),
-            _ => return Err(Stopped::Broken(format!("the adapter's answer is none: {line}"))),
+        let shown = match said.map_err(Stopped::Broken)? {
+            Said::Panic(panic) => {
+                return Err(deviation(Class::Panic, format!("panic: {panic}")).got(line.clone()).into());
+            }
+            Said::Refused(why) if called => Shown::Failed { text: why, code: None },
+            Said::Refused(why) => Shown::Refused(why),
+            Said::Error(text, code) => Shown::Failed { text, code },
+            Said::Value(value, _) => {
+                let results = value.get("Results").or(value.get("Responses")).and_then(Json::as_array);
+                let none = || format!("a value without results: {}", adapter::cut(&line.to_string()));
+                Shown::Results(results.ok_or_else(none).map_err(Stopped::Broken)?)
+            }
+            Said::Bytes(_) | Said::Unsupported(_) => {
+                return Err(Stopped::Broken("bytes are what codecs answer".to_owned()));
+            }
         };
         self.shown(&shown)?;
         for (path, matcher) in &self.case.expect.reported {

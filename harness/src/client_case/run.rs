@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 use super::compare::Deviation;
 use super::judge::{Judge, Stopped};
 use super::{ClientCase, OPERATIONS};
-use crate::adapter::Answer;
+use crate::adapter::{self, Answer, Said};
 use crate::expect::map_text;
 use crate::results::{Class, Level, Op, Outcome, Role, Verdict};
 use crate::scripted_broker::{Exchange, Reply, Script, ScriptedBroker};
@@ -138,8 +138,8 @@ fn meet_version(
         "op": operation, "bootstrap": broker.address().to_string(), "resources": [resource], "timeout_ms": 5000,
     });
     let answer = drive(message, Duration::from_secs(15) + HANG_GRACE);
-    let refused =
-        matches!(&answer, Answer::Line(line) if line.get("refused").is_some() || line.get("unsupported").is_some());
+    let refused = matches!(&answer, Answer::Line(line)
+        if matches!(Said::of(line), Ok(Said::Refused(_) | Said::Unsupported(_))));
     let sent = broker.exchanges().iter().any(|exchange| is_of(exchange, protocol, api));
     Ok(Met { sent, refused })
 }
@@ -217,6 +217,7 @@ pub fn run(
             (outcome.verdict, outcome.detail) = (Verdict::NotRun, Some(masked(&why, address.port())));
         }
         Err(Stopped::Broken(what)) => {
+            let what = adapter::broke_protocol(&what);
             (outcome.verdict, outcome.detail) = (Verdict::HarnessError, Some(masked(&what, address.port())));
         }
         Err(Stopped::Deviation(deviation)) => {

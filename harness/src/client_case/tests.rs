@@ -447,6 +447,27 @@ fn what_a_client_does_not_have_is_unsupported() {
 }
 
 #[test]
+fn an_adapter_that_breaks_the_protocol_is_no_fault_of_the_client_nor_a_case_not_run() {
+    let value = || json!({ "Results": [] });
+    for broken in [
+        Answer::Garbage("a line that is not JSON".into()),
+        line(json!({ "id": 1 })),
+        line(json!({ "id": 1, "error": null })),
+        line(json!({ "id": 1, "value": value(), "error": "no" })),
+        line(json!({ "id": 1, "value": value(), "unsupported": "no" })),
+        line(json!({ "id": 1, "value": [] })),
+        line(json!({ "id": 1, "bytes": "00" })),
+        line(json!({ "id": 1, "error": 29 })),
+        line(json!({ "id": 1, "error": "no", "code": "29" })),
+    ] {
+        let outcome = judged(good(), Fake { request: "", shows: broken.clone() });
+        assert_eq!((outcome.verdict, outcome.class), (Verdict::HarnessError, None), "{broken:?}");
+        let detail = outcome.detail.unwrap_or_default();
+        assert!(detail.starts_with("the adapter broke the protocol: "), "{detail}");
+    }
+}
+
+#[test]
 fn a_version_that_was_refused_when_met_is_unsupported() {
     let text = json!({ "api": "DescribeConfigs", "cases": [good()] }).to_string();
     let protocol = definitions::bundled();

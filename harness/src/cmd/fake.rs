@@ -3,8 +3,8 @@
 use super::matrix::bundled_cases;
 use super::{Exit, Failure, Outcome};
 use crate::fake_codec::{self, Deed, FAULTS, Fault, Found};
-use crate::{definitions, dump, reference};
-use serde_json::{Value as Json, json};
+use crate::{definitions, dump};
+use serde_json::Value as Json;
 use std::io::{BufRead as _, Write as _};
 use std::time::Duration;
 
@@ -76,11 +76,7 @@ fn serve(fault: &Fault) -> Outcome {
             Some("start") if request["protocol"] != 1 => {
                 return Err(Failure::usage("protocol 1 is all that is spoken here"));
             }
-            Some("start") => {
-                let mut handshake = reference::handshake(protocol);
-                handshake["peer"] = format!("fake-{}", fault.name()).into();
-                handshake
-            }
+            Some("start") => fake_codec::handshake(protocol, fault),
             Some("stop") => return Ok(Exit::Expected),
             _ => match fake_codec::act(protocol, fault.switch, request, number) {
                 Deed::Answer(answer) => answer,
@@ -89,8 +85,8 @@ fn serve(fault: &Fault) -> Outcome {
                 Deed::Hangs => loop {
                     std::thread::sleep(Duration::from_secs(3600));
                 },
-                Deed::Floods => loop {
-                    if writeln!(out, "{}", json!({ "id": 0, "value": {} })).is_err() {
+                Deed::Floods(line) => loop {
+                    if writeln!(out, "{line}").is_err() {
                         return Ok(Exit::Failed);
                     }
                 },

@@ -218,12 +218,15 @@ pub fn finish(results: &Results, cases: &Cases, select: &Select, named: &[String
     let globs = Globs::new(named).map_err(|error| Failure::usage(format!("{error:#}")))?;
     let missing = results.peers.iter().any(|peer| peer.status == Status::NotRun && globs.matches(&peer.peer));
     let bad = |verdict| matches!(verdict, Verdict::Fail | Verdict::UnexpectedPass);
+    // Of a broker, cases that need more consent are not run; a codec or client was given up.
+    let unjudged = |outcome: &crate::results::Outcome| match outcome.verdict {
+        Verdict::HarnessError => true,
+        Verdict::NotRun => outcome.role != Role::Broker,
+        _ => false,
+    };
     Ok(if results.outcomes.iter().any(|outcome| bad(outcome.verdict)) {
         Exit::Failed
-    } else if missing
-        || results.run.partial
-        || results.outcomes.iter().any(|outcome| outcome.verdict == Verdict::HarnessError)
-    {
+    } else if missing || results.run.partial || results.outcomes.iter().any(unjudged) {
         Exit::Environment
     } else {
         Exit::Expected

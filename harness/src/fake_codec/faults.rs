@@ -34,6 +34,12 @@ faults! {
     // Adapters that do not keep to the protocol, die, or hang.
     Echo: "answers with what it was asked", [] => Due::Adapter;
     Flooder: "answers the third request without end", [] => Due::Adapter;
+    BlankLines: "answers the third request with blank lines without end", [] => Due::Adapter;
+    WrongIds: "answers with ids that were not asked with", [] => Due::Adapter;
+    BadRanges: "declares a range of versions that is none", [] => Due::Adapter;
+    ValueAndError: "gives a value and says that it has none, in one answer", [] => Due::Adapter;
+    Bloated: "decodes to as much as a line may hold", []
+        => by(VALID, "codec/describe-configs-response/*", Class::WrongValue);
     Crasher: "ends at the third request", [] => by(VALID, "*-response/v4/example", Class::Crash);
     Sleeper: "never answers the third request", [] => by(VALID, "*-response/v4/example", Class::Hang);
     Liar: "decodes everything to the value of all defaults and encodes that", []

@@ -23,7 +23,7 @@ var messages = func() map[string]func() message {
 	for name, key := range map[string]int16{
 		"Metadata": 3, "SaslHandshake": 17, "ApiVersions": 18, "CreateTopics": 19, "DeleteTopics": 20, "DescribeConfigs": 32,
 		"AlterConfigs": 33, "SaslAuthenticate": 36, "IncrementalAlterConfigs": 44, "AlterClientQuotas": 49,
-		"DescribeTopicPartitions": 75,
+		"ControlledShutdown": 7, "DescribeTopicPartitions": 75,
 	} {
 		all[name+"Request"] = func() message { return kmsg.RequestForKey(key) }
 		all[name+"Response"] = func() message { return kmsg.ResponseForKey(key) }
@@ -33,6 +33,7 @@ var messages = func() map[string]func() message {
 
 // names are kmsg's fields whose name differs from the definition's, by type and field, or by field alone.
 var names = map[string]string{
+	"BrokerID":              "BrokerId",
 	"ClientID":              "ClientId",
 	"ClusterID":             "ClusterId",
 	"ControllerID":          "ControllerId",
@@ -61,6 +62,8 @@ var names = map[string]string{
 	"CreateTopicsRequestTopicReplicaAssignment.Replicas":         "BrokerIds",
 	"CreateTopicsResponseTopic.ConfigErrorCode":                  "TopicConfigErrorCode",
 	"CreateTopicsResponseTopicConfig.Source":                     "ConfigSource",
+	"ControlledShutdownResponse.PartitionsRemaining":             "RemainingPartitions",
+	"ControlledShutdownResponsePartitionsRemaining.Topic":        "TopicName",
 	"DeleteTopicsResponse.Topics":                                "Responses",
 	"DescribeConfigsRequestResource.ConfigNames":                 "ConfigurationKeys",
 	"DescribeConfigsResponse.Resources":                          "Results",

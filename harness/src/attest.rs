@@ -461,10 +461,11 @@ impl Way {
     }
 }
 
-/// What both directions together say. An author must write the bytes, but for a tagged field that is sent with its
-/// default: there leaving it out is right as well, and reading it is all that can be asked.
+/// What both directions together say. An author must write the bytes, but for tagged fields that may be left out, unknown
+/// ones and those at their default: there leaving them out is right as well, and reading them is all that can be asked.
 fn standing(case: &Vector, decode: &Outcome, encode: &Outcome) -> Standing {
-    let may_leave_out = case.rule.outcomes.contains(&Allowed::DefaultKeptOrDropped);
+    let leaves_out = [Allowed::DefaultKeptOrDropped, Allowed::TagsDroppedOrKept];
+    let may_leave_out = leaves_out.iter().any(|allowed| case.rule.outcomes.contains(allowed));
     match (Way::of(decode), Way::of(encode)) {
         (Way::Other(decode), Way::Other(encode)) => Standing::Disagrees(format!("{decode}; {encode}")),
         (Way::Other(what), _) | (_, Way::Other(what)) => Standing::Disagrees(what),

@@ -104,10 +104,10 @@ pub fn missing(protocol: &Protocol, spec: &MessageSpec, known: &[&Vector]) -> Re
     Ok(with_unique_slugs(derived, known))
 }
 
-/// The config APIs, the handshake of versions and the headers are derived at every version, what they stand on at the
-/// last plain and the last flexible one.
+/// The config APIs, the handshake of versions, the headers, and the one request with a header of its own are derived at
+/// every version, what they stand on at the last plain and the last flexible one.
 fn config_api(spec: &MessageSpec) -> bool {
-    spec.api_key.is_none_or(|key| [18, 32, 33, 44].contains(&key.0))
+    spec.api_key.is_none_or(|key| [7, 18, 32, 33, 44].contains(&key.0))
 }
 
 /// A tag that no struct of the message declares at any version.
@@ -169,9 +169,15 @@ fn with_unique_slugs(mut derived: Vec<Derived>, known: &[&Vector]) -> Vec<Derive
         *count.entry(case.slug.clone()).or_default() += 1;
     }
     let taken: BTreeSet<&str> = known.iter().filter_map(|case| case.id.rsplit('/').next()).collect();
+    // Of prefixes each has its length at the end.
+    let is_length = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit());
+    let of_prefix = |other: &&str, slug: &str| {
+        other.strip_prefix(slug).and_then(|rest| rest.strip_prefix('-')).is_some_and(is_length)
+    };
+    let is_taken = |slug: &str| taken.contains(slug) || taken.iter().any(|other| of_prefix(other, slug));
     let named = |slug: &str, version: i16| match count.get(slug) {
         Some(2..) => format!("{slug}-v{version}"),
-        _ if taken.contains(slug) => format!("{slug}-v{version}"),
+        _ if is_taken(slug) => format!("{slug}-v{version}"),
         _ => slug.to_owned(),
     };
     // A parent is found by its slug: the smallest instance of the same version.

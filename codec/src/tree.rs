@@ -972,14 +972,25 @@ fn unknown_tags(json: &Json) -> Result<Vec<(u32, Vec<u8>)>, EncodeErrorKind> {
 
 /// Lower-case hex.
 pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    let digit = |value: u8| char::from(if value < 10 { b'0' + value } else { b'a' + value - 10 });
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        text.extend([digit(byte >> 4), digit(byte & 15)]);
+    }
+    text
 }
 
 /// Reads hex; white space anywhere is skipped. The error says what is wrong and where.
 pub fn parse_hex(text: &str) -> Result<Vec<u8>, String> {
+    // Almost all hex there is comes in pairs without spaces.
+    let pair = |pair: &[u8]| {
+        let [high, low] = pair else { return None };
+        let value = |digit: &u8| char::from(*digit).to_digit(16).and_then(|value| u8::try_from(value).ok());
+        Some(value(high)? << 4 | value(low)?)
+    };
+    if let Some(bytes) = text.as_bytes().chunks(2).map(pair).collect() {
+        return Ok(bytes);
+    }
     let mut bytes = Vec::with_capacity(text.len() / 2);
     let mut high = None;
     for (place, digit) in text.char_indices().filter(|(_, digit)| !digit.is_whitespace()) {

@@ -47,11 +47,19 @@ def delete_topics():
     request.encode()
 
 
+def nested():
+    # Version 3, no APIs, throttle time 0, and the tagged field 0: one feature without a name, of versions 0 to 0, which has
+    # an unknown tagged field of its own, 9 of one byte.
+    ApiVersionsResponse.decode(bytes.fromhex("0000 01 00000000 01 00 0a 02 01 0000 0000 01 09 01 aa"), version=3)
+
+
 def null():
     response = AlterConfigsResponse.AlterConfigsResourceResponse
     one = response(version=0, error_code=0, error_message=None, resource_type=2, resource_name=None)
-    print("a null name is written as %s" % AlterConfigsResponse(version=0, responses=[one]).encode().hex()[-4:])
-    print("null resources are written as %s" % DescribeConfigsRequest(version=3, resources=None).encode().hex()[:8])
+    name = AlterConfigsResponse(version=0, responses=[one]).encode().hex()[-4:]
+    token = SaslAuthenticateRequest(version=0, auth_bytes=None).encode().hex()
+    resources = DescribeConfigsRequest(version=3, resources=None).encode().hex()[:8]
+    print("null where it is not allowed: a name is written as %s, bytes as %s, resources as %s" % (name, token, resources))
 
 
 def negative():
@@ -60,6 +68,6 @@ def negative():
     print("a count of -2 where null may stand is read as %r" % request.resources[0].configuration_keys)
 
 
-for fault in (cut, tag, frame, api_versions, delete_topics, null, negative):
+for fault in (cut, tag, frame, api_versions, delete_topics, nested, null, negative):
     if fault.__name__ == sys.argv[1]:
         fault()

@@ -67,6 +67,11 @@ impl Cases {
         Ok(Cases { vectors, exchanges, clients, sha256 })
     }
 
+    /// The ids of codec cases as they were recorded, `vectors/ids.txt`.
+    pub fn bundled_ids() -> &'static str {
+        VECTORS.get_file("ids.txt").and_then(|file| file.contents_utf8()).unwrap_or_default()
+    }
+
     /// Every case at every version, by id.
     pub fn list(&self) -> Vec<Listed> {
         let vectors = self.vectors.cases.iter().map(|case| Listed {

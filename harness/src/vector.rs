@@ -1,10 +1,12 @@
 //! Codec cases, `vectors/codec/*.json`: loaded, linted, and expanded to one case a version.
 
+use crate::cite::Authority;
 use crate::exchange::kebab;
+use crate::ids;
 use crate::results::{CaseInfo, Level};
 use codec::{AbsentFields, ApiVersion, DecodeError, FrameLayout, Layout, MessageSpec, Protocol, Value, VersionRange};
 use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -151,6 +153,21 @@ struct RawCase {
     cuts: BTreeMap<String, String>,
 }
 
+impl RawCase {
+    /// A hash of what makes it this case. Authors, citations and wording are not part of it, nor white space in hex.
+    fn content(&self) -> String {
+        ids::hash(json!({
+            "rule": self.rule,
+            "part": self.part.name(),
+            "versions": self.versions.parse::<VersionRange>().map(|versions| versions.to_string()).unwrap_or_default(),
+            "bytes": self.bytes.iter().map(|(version, bytes)| (version, bytes.plain())).collect::<BTreeMap<_, _>>(),
+            "cuts": self.cuts,
+            "value": self.value,
+            "values": self.values,
+        }))
+    }
+}
+
 /// Hex, or parts of which some repeat.
 #[derive(Deserialize)]
 #[serde(untagged)]
@@ -167,6 +184,21 @@ enum RawPart {
 }
 
 impl RawBytes {
+    /// As the file has them, without white space.
+    fn plain(&self) -> Json {
+        let plain = |hex: &str| hex.split_whitespace().collect::<String>();
+        match self {
+            RawBytes::Hex(hex) => plain(hex).into(),
+            RawBytes::Parts(parts) => parts
+                .iter()
+                .map(|part| match part {
+                    RawPart::Hex(hex) => plain(hex).into(),
+                    RawPart::Repeat { repeat, bytes } => json!({ "repeat": repeat, "bytes": plain(bytes) }),
+                })
+                .collect(),
+        }
+    }
+
     fn expand(&self) -> Result<Vec<u8>, String> {
         match self {
             RawBytes::Hex(text) => codec::parse_hex(text),
@@ -250,7 +282,7 @@ impl PartLayout {
     pub fn to_json(&self, values: &[Value]) -> Json {
         match (self, values) {
             (PartLayout::Frame(_), [header, body]) => {
-                serde_json::json!({ "header": header.to_json(), "body": body.to_json() })
+                json!({ "header": header.to_json(), "body": body.to_json() })
             }
             (_, values) => values.first().map_or(Json::Null, Value::to_json),
         }
@@ -394,6 +426,8 @@ pub struct Vectors {
     pub sources: BTreeMap<String, Source>,
     /// The cases, by id.
     pub cases: Vec<Vector>,
+    /// A hash of what makes each case of the files, by message and id: `describe-configs-request/keys-null-v0`.
+    pub contents: BTreeMap<String, String>,
 }
 
 /// Something wrong with a vector file: which file, which case, what.
@@ -432,13 +466,14 @@ impl Vectors {
         let rules = rules.into_iter().map(|rule| (rule.id.clone(), Arc::new(rule))).collect();
         let sources: SourcesFile = serde_json::from_str(sources).map_err(|error| file_lint("sources.json", error))?;
         let sources = sources.sources.into_iter().map(|source| (source.name.clone(), source)).collect();
-        let vectors = Vectors { rules, sources, cases: Vec::new() };
+        let vectors = Vectors { rules, sources, cases: Vec::new(), contents: BTreeMap::new() };
         Loading { protocol, vectors, lints: Vec::new(), parents: Vec::new(), authors: true }.load(files)
     }
 
     /// Cases on these rules and sources that nobody was asked about yet: all is linted but authors and parents.
     pub fn of_texts(&self, protocol: &Protocol, files: &[(&str, &str)]) -> Result<Vectors, Vec<Lint>> {
-        let vectors = Vectors { rules: self.rules.clone(), sources: self.sources.clone(), cases: Vec::new() };
+        let (rules, sources) = (self.rules.clone(), self.sources.clone());
+        let vectors = Vectors { rules, sources, cases: Vec::new(), contents: BTreeMap::new() };
         Loading { protocol, vectors, lints: Vec::new(), parents: Vec::new(), authors: false }.load(files)
     }
 }
@@ -489,6 +524,7 @@ impl Loading<'_> {
                 whats.push("this id is there twice".to_owned());
             }
             self.case(&spec, &slug, &case, &mut whats);
+            self.vectors.contents.insert(format!("{slug}/{}", case.id), case.content());
             self.lints.extend(whats.into_iter().map(|what| Lint {
                 file: file.to_owned(),
                 case: case.id.clone(),
@@ -574,9 +610,11 @@ impl Loading<'_> {
         if case.cite.is_empty() {
             whats.push("cite: a case cites at least one source".to_owned());
         }
-        for cite in &case.cite {
-            whats.extend(crate::cite::check(self.protocol, cite).err().map(|what| format!("cite: {what}")));
+        let checked: Vec<_> = case.cite.iter().map(|cite| crate::cite::check(self.protocol, cite)).collect();
+        if !checked.is_empty() && checked.iter().all(|found| *found == Ok(Authority::Report)) {
+            whats.push("cite: a report says where a fault was seen: cite what binds beside it".to_owned());
         }
+        whats.extend(checked.into_iter().filter_map(|found| Some(format!("cite: {}", found.err()?))));
     }
 
     /// Every valid case has two authors of two families, none of them us, or is a mutation of one that has.

@@ -48,6 +48,15 @@ fn there_are_many_faults_and_half_of_them_were_seen_in_public() {
 }
 
 #[test]
+fn the_report_of_each_fault_is_cited_by_a_case() {
+    let cases = cases();
+    let cited: BTreeSet<&str> =
+        cases.vectors.cases.iter().flat_map(|case| &case.info.cite).map(String::as_str).collect();
+    let reports: BTreeSet<&str> = FAULTS.iter().flat_map(|fault| fault.reports).copied().collect();
+    assert_eq!(reports.difference(&cited).collect::<Vec<_>>(), Vec::<&&str>::new());
+}
+
+#[test]
 fn a_fault_that_is_not_there_is_not_caught() {
     let cases = cases();
     // One that is judged in this process, one that needs its own, and one that the probe finds.

@@ -3,11 +3,13 @@
 use codec::Protocol;
 use kafka_conform::adapter::{Answer, Handshake, LINE_LIMIT, VALUES_LIMIT};
 use kafka_conform::cases::Cases;
+use kafka_conform::ids::Ids;
 use kafka_conform::results::{Class, Level, Op, Verdict};
 use kafka_conform::vector::{Vector, Vectors};
 use kafka_conform::verdict::{self, Observation};
 use kafka_conform::{definitions, reference};
 use serde_json::{Value as Json, json};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -300,6 +302,7 @@ fn the_lint_names_file_case_and_fault() {
     says(with("versions", "4-9".into()), "not all in 0-4");
     says(with("cite", json!(["DescribeConfigsRequest.Nothing"])), "cite");
     says(with("cite", json!([])), "at least one source");
+    says(with("cite", json!(["owner/repository#1", "KAFKA-1"])), "cite what binds");
     says(with("requires", "".into()), "requires");
     says(with("source", json!(["kafka-clients@4.4.0"])), "two families");
     says(with("source", json!(["kafka-clients@4.4.0", "kmsg@9.9.9"])), "no version");
@@ -435,4 +438,164 @@ fn every_layout_that_is_wrong_in_one_thing_is_caught_by_a_case() {
     assert!(covered.len() > 2000, "{}", covered.len());
     let untested: Vec<_> = covered.iter().filter(|mutant| mutant.caught_by.is_none()).collect();
     assert!(untested.is_empty(), "{untested:?}");
+}
+
+/// Versions that are the same on the wire, by what the definitions say changed: the first two of DescribeConfigs,
+/// AlterConfigs and ApiVersions went up for quotas alone (KIP-219), later ones of ApiVersions for what a broker may list.
+const SAME_ON_THE_WIRE: [(&str, &[i16]); 7] = [
+    ("DescribeConfigsRequest", &[1, 2]),
+    ("DescribeConfigsResponse", &[1, 2]),
+    ("AlterConfigsRequest", &[0, 1]),
+    ("AlterConfigsResponse", &[0, 1]),
+    ("ApiVersionsRequest", &[0, 1, 2]),
+    ("ApiVersionsResponse", &[1, 2]),
+    ("ApiVersionsResponse", &[3, 4, 5]),
+];
+
+#[test]
+fn versions_that_are_the_same_on_the_wire_are_so_in_layouts_and_cases() {
+    let protocol = definitions::bundled();
+    let layout = |message: &str, version| protocol.layout(message, codec::ApiVersion(version)).unwrap();
+    for (message, versions) in SAME_ON_THE_WIRE {
+        let bodies = |version| {
+            CASES.vectors.cases.iter().filter(move |case| {
+                &*case.spec.name == message && case.version.0 == version && case.part.name() == "body"
+            })
+        };
+        let [first, rest @ ..] = versions else { panic!("{message}: no versions") };
+        let by_value = |version| -> BTreeMap<String, BTreeSet<&[u8]>> {
+            let mut found = BTreeMap::<String, BTreeSet<&[u8]>>::new();
+            for case in bodies(version).filter(|case| case.rule.id == "well-formed") {
+                let value = case.value.as_ref().unwrap().to_string();
+                found.entry(value).or_default().insert(case.bytes.as_deref().unwrap());
+            }
+            found
+        };
+        for other in rest {
+            // One value, one encoding; and whatever is a case at one version is read alike at the other.
+            let (one, two) = (by_value(*first), by_value(*other));
+            let shared: Vec<_> = one.keys().filter(|value| two.contains_key(*value)).collect();
+            assert!(!shared.is_empty(), "{message} {first} and {other}: no case has both");
+            for value in shared {
+                assert_eq!((one[value].len(), &one[value]), (1, &two[value]), "{message} {first} and {other}: {value}");
+            }
+            let (one, two) = (layout(message, *first), layout(message, *other));
+            for case in bodies(*first).chain(bodies(*other)) {
+                let Some(bytes) = &case.bytes else {
+                    let value = case.value.as_ref().unwrap();
+                    let encoded = [&one, &two].map(|layout| {
+                        codec::encode(layout, &codec::Value::from_json(layout, value, codec::AbsentFields::Keep).ok()?)
+                            .ok()
+                    });
+                    assert_eq!(encoded[0], encoded[1], "{}", case.id);
+                    continue;
+                };
+                let [one, two] = [&one, &two].map(|layout| {
+                    let decoded = codec::decode(layout, bytes).map_err(|error| error.to_string())?;
+                    let value = decoded.view().value();
+                    Ok::<_, String>((decoded.left(), codec::encode(layout, &value).ok(), value.to_json()))
+                });
+                assert_eq!(one, two, "{}", case.id);
+            }
+        }
+    }
+}
+
+#[test]
+fn unknown_tags_are_written_in_ascending_order_however_they_are_given() {
+    let case = case("codec/api-versions-response/v3/known-and-unknown-tags");
+    let mut value = case.value.clone().unwrap();
+    value["_tags"].as_array_mut().unwrap().reverse();
+    assert_ne!(value, case.value.clone().unwrap());
+    let given = case.layout.from_json(&value, codec::AbsentFields::Keep).unwrap();
+    assert_eq!(case.layout.encode(&given).unwrap(), case.bytes.clone().unwrap());
+}
+
+/// Hash of a case by its id in a file of DescribeConfigsRequest, that is not linted for authors.
+fn contents(case: Json) -> BTreeMap<String, String> {
+    let file = json!({ "message": "DescribeConfigsRequest", "cases": [case] }).to_string();
+    let loaded = CASES.vectors.of_texts(definitions::bundled(), &[("describe-configs-request.json", &file)]);
+    loaded.unwrap_or_else(|lints| panic!("{lints:?}")).contents
+}
+
+#[test]
+fn an_id_stands_for_one_case_for_ever() {
+    let good = json!({
+        "id": "one", "rule": "well-formed", "versions": "4", "cite": ["KIP-482"], "requires": "As above.",
+        "bytes": { "4": "01 00 00 00" }, "value": { "Resources": [], "IncludeSynonyms": false, "IncludeDocumentation": false },
+    });
+    let with = |changes: &[(&str, Json)]| {
+        let mut case = good.clone();
+        changes.iter().for_each(|(key, value)| case[*key] = value.clone());
+        contents(case)
+    };
+    let recorded = contents(good.clone());
+    let mut ids = Ids::default();
+    assert_eq!(ids.lints(&recorded).len(), 1, "an id that is not recorded");
+    assert_eq!((ids.record(&recorded), ids.record(&recorded)), (1, 0));
+    assert_eq!(Ids::parse(&ids.to_text()).as_ref(), Ok(&ids));
+    let says = |ids: &Ids, contents: &BTreeMap<String, String>| -> String {
+        ids.lints(contents).iter().map(|(id, what)| format!("{id}: {what}")).collect::<Vec<_>>().join(" | ")
+    };
+    assert_eq!(says(&ids, &recorded), "");
+
+    // Who made it, where it was seen and how it is said is not what it is.
+    for (key, value) in [
+        ("source", json!(["kafka-clients@4.4.0"])),
+        ("cite", json!(["KIP-482", "owner/repository#1"])),
+        ("requires", json!("Said otherwise.")),
+        ("bytes", json!({ "4": "0100 0000" })),
+        ("versions", json!("4-4")),
+        ("part", json!("body")),
+        ("value", json!({ "IncludeDocumentation": false, "IncludeSynonyms": false, "Resources": [] })),
+    ] {
+        assert_eq!(with(&[(key, value)]), recorded, "{key}");
+    }
+    // Anything else makes it another case.
+    let resource = json!([{ "ResourceType": 0, "ResourceName": "", "ConfigurationKeys": [] }]);
+    for changes in [
+        vec![
+            ("bytes", json!({ "4": "0200010100000000" })),
+            ("value", json!({ "Resources": resource, "IncludeSynonyms": false, "IncludeDocumentation": false })),
+        ],
+        vec![("versions", json!("3-4")), ("bytes", json!({ "3": "000000000000", "4": "01000000" }))],
+        vec![("rule", json!("truncated")), ("bytes", json!({ "4": "010000" })), ("value", Json::Null)],
+        vec![("cuts", json!({ "4": "0-2" })), ("rule", json!("truncated")), ("value", Json::Null)],
+        vec![("cuts", json!({ "4": "0-1" })), ("rule", json!("truncated")), ("value", Json::Null)],
+    ] {
+        let changed = with(&changes);
+        assert!(says(&ids, &changed).contains("give the case a new id"), "{changes:?}");
+        let mut again = ids.clone();
+        assert_eq!((again.record(&changed), &again), (0, &ids), "recording changes no id");
+    }
+    let different: BTreeSet<String> = [json!({ "4": "0-1" }), json!({ "4": "0-2" })]
+        .map(|cuts| with(&[("cuts", cuts), ("rule", json!("truncated")), ("value", Json::Null)]))
+        .into_iter()
+        .flat_map(BTreeMap::into_values)
+        .collect();
+    assert_eq!(different.len(), 2);
+
+    // An id without a case is retired, and does not come back.
+    assert!(says(&ids, &BTreeMap::new()).contains("describe-configs-request/one: no case has this id any more"));
+    let hash = &recorded["describe-configs-request/one"];
+    let mut retired = Ids::parse(&ids.to_text().replace(hash, "retired")).unwrap();
+    assert_eq!(says(&retired, &BTreeMap::new()), "");
+    assert!(says(&retired, &recorded).contains("this id is retired: give the case a new one"));
+    assert_eq!(retired.record(&recorded), 0);
+    assert!(says(&retired, &recorded).contains("retired"));
+    for text in
+        ["a", "a b", "a 0123456", "b 01234567\na 01234567", "a 01234567\na 89abcdef", "a  01234567", " 01234567 "]
+    {
+        assert!(Ids::parse(text).is_err(), "{text:?}");
+    }
+}
+
+#[test]
+fn every_id_is_recorded() {
+    let ids = Ids::parse(Cases::bundled_ids()).unwrap();
+    assert_eq!(ids.lints(&CASES.vectors.contents), Vec::new());
+    assert_eq!(ids.to_text(), Cases::bundled_ids());
+    let of_files: BTreeSet<String> =
+        CASES.vectors.contents.keys().map(|id| id.split('/').next().unwrap().to_owned()).collect();
+    assert_eq!(of_files.len(), std::fs::read_dir(format!("{ROOT}/vectors/codec")).unwrap().count());
 }

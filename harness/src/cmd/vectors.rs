@@ -5,6 +5,7 @@ use super::{Exit, Failure, Outcome};
 use crate::attest::{self, Attestation, Change};
 use crate::cases::Cases;
 use crate::exchange::kebab;
+use crate::ids::Ids;
 use crate::report::words::visible;
 use crate::results::{Level, Role};
 use crate::vector::{Allowed, Expected, Vector, Vectors};
@@ -26,11 +27,22 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum What {
-    /// Load every case and say what is wrong: file, case, place
-    Lint,
+    Lint(Lint),
     Derive(Derive),
     Attest(Attest),
     Export(Export),
+}
+
+/// Load every case and say what is wrong: file, case, place
+///
+/// Also whether each id of a codec case stands for what it stood for when it was recorded in `vectors/ids.txt`: rule, part,
+/// versions, bytes, cuts and values. Authors, citations and wording may change.
+#[derive(clap::Args)]
+#[command(after_help = "Exit codes: 0 nothing is wrong, 1 something is.")]
+struct Lint {
+    /// Add the ids that are new to the checkout's vectors/ids.txt; those that are there stay as they are
+    #[arg(long)]
+    record: bool,
 }
 
 /// Add the cases that follow from the definitions and are not there yet
@@ -89,29 +101,52 @@ struct Export {
 /// Runs the command.
 pub fn run(args: Args) -> Outcome {
     match args.what {
-        What::Lint => lint(),
+        What::Lint(args) => lint(args),
         What::Derive(args) => derive(args),
         What::Attest(args) => attest(args),
         What::Export(args) => export(args),
     }
 }
 
-fn lint() -> Outcome {
-    match Cases::bundled(definitions::bundled()) {
-        Ok(cases) => {
-            anstream::println!("{} vectors, 0 errors", cases.vectors.cases.len());
-            anstream::println!("{} exchange cases, 0 errors", cases.exchanges.len());
-            anstream::println!("{} client cases, 0 errors", cases.clients.len());
-            Ok(Exit::Expected)
-        }
-        Err(lints) => {
-            for lint in &lints {
-                anstream::println!("{lint}");
-            }
-            anstream::println!("{} errors", lints.len());
-            Ok(Exit::Failed)
+fn lint(args: Lint) -> Outcome {
+    let cases = match Cases::bundled(definitions::bundled()) {
+        Ok(cases) => cases,
+        Err(lints) => return said(&lints),
+    };
+    let contents = &cases.vectors.contents;
+    let mut text = Cases::bundled_ids().to_owned();
+    if args.record {
+        let checkout =
+            adapter::checkout().context("ids are recorded in a checkout of this repository: run it there")?;
+        let path = checkout.join("vectors/ids.txt");
+        text = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+        if let Ok(mut ids) = Ids::parse(&text) {
+            let count = ids.record(contents);
+            text = ids.to_text();
+            std::fs::write(&path, &text).with_context(|| format!("writing {}", path.display()))?;
+            anstream::println!("{count} ids recorded");
         }
     }
+    let lints = match Ids::parse(&text) {
+        Ok(ids) => ids.lints(contents).iter().map(|(id, what)| format!("ids.txt: {id}: {what}")).collect(),
+        Err(what) => vec![format!("ids.txt: {what}")],
+    };
+    if !lints.is_empty() {
+        return said(&lints);
+    }
+    anstream::println!("{} vectors, 0 errors", cases.vectors.cases.len());
+    anstream::println!("{} exchange cases, 0 errors", cases.exchanges.len());
+    anstream::println!("{} client cases, 0 errors", cases.clients.len());
+    Ok(Exit::Expected)
+}
+
+/// Prints what is wrong.
+fn said(lints: &[String]) -> Outcome {
+    for lint in lints {
+        anstream::println!("{lint}");
+    }
+    anstream::println!("{} errors", lints.len());
+    Ok(Exit::Failed)
 }
 
 fn derive(args: Derive) -> Outcome {
@@ -147,7 +182,7 @@ fn derive(args: Derive) -> Outcome {
         let (text, unconfirmed) = vouched(protocol, &cases.vectors, spec, derived)?;
         let (count, file) = add_cases(&path, spec, &text)?;
         std::fs::write(&path, file).with_context(|| format!("writing {}", path.display()))?;
-        anstream::println!("{}: {count} cases added", spec.name);
+        anstream::println!("{}: {count} cases added; `vectors lint --record` records their ids", spec.name);
         for line in &unconfirmed {
             anstream::println!("{line}");
             exit = Exit::Failed;

@@ -14,6 +14,7 @@ pub mod dump;
 pub mod exchange;
 pub mod expect;
 pub mod fake_codec;
+pub mod laws;
 pub mod live_broker;
 pub mod matrix;
 pub mod process;

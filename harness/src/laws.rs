@@ -60,9 +60,8 @@ fn value_is_total(protocol: &Protocol, input: &[u8]) {
 
 static CLIENT_CASES: LazyLock<Vec<(ClientCase, ApiVersion)>> = LazyLock::new(|| {
     let cases = Cases::bundled(definitions::bundled()).unwrap_or_else(|lints| panic!("{}", lints.join("\n")));
-    let versions = |case: ClientCase| -> Vec<_> {
-        case.versions.iter().map(|version| (case.clone(), version)).collect()
-    };
+    let versions =
+        |case: ClientCase| -> Vec<_> { case.versions.iter().map(|version| (case.clone(), version)).collect() };
     cases.clients.into_iter().flat_map(versions).collect()
 });
 

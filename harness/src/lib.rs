@@ -18,6 +18,7 @@ pub mod laws;
 pub mod live_broker;
 pub mod matrix;
 pub mod process;
+pub mod promote;
 pub mod reference;
 pub mod report;
 pub mod results;

@@ -1,10 +1,14 @@
 //! The laws of the codec, called by tests, proptest and fuzz targets alike. Each panics with what broke when it does not
 //! hold.
 
-use crate::error::AnomalyKind;
+use crate::error::{AnomalyKind, DecodeError};
 use crate::layout::{Element, Fixed, Layout, StructLayout, WireType};
-use crate::tree::{Float64, StructValue, Tree, Value};
-use crate::{ApiKey, ApiVersion, MessageKind, Protocol, decode_into, encode, encode_view, hex};
+use crate::tree::{AbsentFields, Float64, StructValue, Tree, Value};
+use crate::{
+    ApiKey, ApiVersion, MessageKind, Protocol, decode_frame, decode_into, encode, encode_frame, encode_view, hex,
+    split_frame,
+};
+use std::sync::Arc;
 
 /// Nodes that a message of `input` bytes may have at most: one for the message, and for each byte the deepest chain of
 /// structs that can start there. Memory is this times the size of a node, doubled where the vector grows.
@@ -66,10 +70,11 @@ fn flip_first_scalar(value: &mut Value) -> bool {
     true
 }
 
-/// The input of the `decode` fuzz target: kind (0 request, 1 response, 2 request header, 3 response header), API key
-/// as int16, version, then the message; what names no message is tried with one that exists.
-pub fn decode_any_is_total(protocol: &Protocol, input: &[u8]) {
-    let [kind, high, low, version, bytes @ ..] = input else { return };
+/// What the input of a fuzz target names: kind (0 request, 1 response, 2 request header, 3 response header), API key as
+/// int16, version; and the bytes after that. What names no message stands for one that exists; `None` where the bytes
+/// are too few.
+pub fn named_message<'i>(protocol: &Protocol, input: &'i [u8]) -> Option<(Arc<Layout>, &'i [u8])> {
+    let [kind, high, low, version, rest @ ..] = input else { return None };
     let key = ApiKey(i16::from_be_bytes([*high, *low]));
     let spec = match kind % 4 {
         0 => protocol.api_by_key(key, MessageKind::Request),
@@ -78,12 +83,101 @@ pub fn decode_any_is_total(protocol: &Protocol, input: &[u8]) {
         _ => protocol.message("ResponseHeader"),
     };
     let some = || protocol.messages().nth(usize::from(*low) % protocol.messages().count().max(1));
-    let Some(spec) = spec.or_else(some) else { return };
+    let spec = spec.or_else(some)?;
     let versions: Vec<ApiVersion> = spec.valid_versions.iter().collect();
-    let Some(version) = versions.get(usize::from(*version) % versions.len().max(1)) else { return };
+    let version = versions.get(usize::from(*version) % versions.len().max(1))?;
     match protocol.layout(&spec.name, *version) {
-        Ok(layout) => decode_is_total(&layout, bytes),
+        Ok(layout) => Some((layout, rest)),
         Err(error) => panic!("a bundled definition does not lower: {error}"),
+    }
+}
+
+/// The fuzz target `decode`: a [`named_message`], and the bytes of it.
+pub fn decode_any_is_total(protocol: &Protocol, input: &[u8]) {
+    if let Some((layout, bytes)) = named_message(protocol, input) {
+        decode_is_total(&layout, bytes);
+    }
+}
+
+/// The fuzz target `roundtrip`: a [`named_message`], and the choices that [`arbitrary_value`] makes its value of. The
+/// value has an encoding, comes back from it, and comes back from its JSON form.
+pub fn any_value_round_trips(protocol: &Protocol, input: &[u8]) {
+    let Some((layout, mut choices)) = named_message(protocol, input) else { return };
+    let value = arbitrary_value(&layout, &mut |below| {
+        // As many bytes as the number needs, so that a change of one byte changes one choice.
+        let bytes = (u64::BITS - below.saturating_sub(1).leading_zeros()).div_ceil(8) as usize;
+        let (taken, rest) = choices.split_at(bytes.min(choices.len()));
+        choices = rest;
+        taken.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)) % below.max(1)
+    });
+    if let Err(error) = encode(&layout, &value) {
+        panic!("{layout}: an arbitrary value does not encode: {error}");
+    }
+    value_round_trips(&layout, &value);
+    let json = value.to_json();
+    let again = Value::from_json(&layout, &json, AbsentFields::Keep)
+        .unwrap_or_else(|error| panic!("{layout}: a value's JSON form is not read: {error}: {json}"));
+    // Which NaN it is has no JSON form, so the forms are compared.
+    assert_eq!(again.to_json(), json, "{layout}: a value changed in its JSON form");
+}
+
+/// The fuzz target `frames`: the greatest size allowed as uint16, the size of the pieces, a stream of requests. Taken
+/// apart as it comes in pieces, the stream gives the same frames as taken apart whole; the frames and what is left make up
+/// the stream; and a frame that decodes without anomalies encodes to the same bytes.
+pub fn frames_come_apart_alike(protocol: &Protocol, input: &[u8]) {
+    let [high, low, piece, stream @ ..] = input else { return };
+    let limit = u32::from(u16::from_be_bytes([*high, *low]));
+    let (frames, left, error) = frames(stream, limit);
+    assert_eq!(hex(&[frames.concat(), left.to_vec()].concat()), hex(stream), "frames and rest are not the stream");
+    let (mut buffered, mut found, mut failed) = (Vec::new(), Vec::new(), None);
+    for piece in stream.chunks(usize::from(*piece).max(1)) {
+        if failed.is_some() {
+            break;
+        }
+        buffered.extend_from_slice(piece);
+        let (more, left, error) = self::frames(&buffered, limit);
+        found.extend(more.iter().map(|frame| frame.to_vec()));
+        failed = error;
+        buffered = left.to_vec();
+    }
+    assert_eq!(found, frames, "other frames come out of pieces");
+    assert_eq!(failed, error, "another error comes out of pieces");
+    // Nothing more is read after an error.
+    assert!(left.starts_with(&buffered), "something else is left of pieces");
+    assert!(error.is_some() || left.len() == buffered.len(), "less is left of pieces");
+    for frame in frames {
+        assert!(frame.len() <= 4 + limit as usize, "a frame is over the limit");
+        frame_is_total(protocol, frame);
+    }
+}
+
+/// The frames at the start of a stream, what follows them, and why it is no frame where that is certain.
+fn frames(mut stream: &[u8], limit: u32) -> (Vec<&[u8]>, &[u8], Option<DecodeError>) {
+    let mut frames = Vec::new();
+    loop {
+        match split_frame(stream, limit) {
+            Ok(Some((frame, rest))) => {
+                frames.push(frame);
+                stream = rest;
+            }
+            Ok(None) => return (frames, stream, None),
+            Err(error) => return (frames, stream, Some(error)),
+        }
+    }
+}
+
+/// A frame is read as the request that it says it is, without a panic and, without anomalies, to the same bytes again.
+fn frame_is_total(protocol: &Protocol, frame: &[u8]) {
+    let Some([k0, k1, v0, v1]) = frame.get(4..).and_then(<[u8]>::first_chunk) else { return };
+    let (key, version) = (i16::from_be_bytes([*k0, *k1]), ApiVersion(i16::from_be_bytes([*v0, *v1])));
+    let Some(spec) = protocol.api_by_key(ApiKey(key), MessageKind::Request) else { return };
+    let Ok(layout) = protocol.frame_layout(spec, version) else { return };
+    let Ok(read) = decode_frame(&layout, frame) else { return };
+    assert!(read.body_start <= read.end && read.end <= frame.len(), "{}: the spans of a frame", layout.body);
+    let again = encode_frame(&layout, &read.header().value(), &read.body().value())
+        .unwrap_or_else(|error| panic!("{}: a decoded frame does not encode: {error}", layout.body));
+    if read.header.anomaly_count() + read.body.anomaly_count() == 0 {
+        assert_eq!(hex(&again), hex(frame), "{}: a canonical frame changed in a round trip", layout.body);
     }
 }
 

@@ -370,30 +370,84 @@ fn examine<'c>(
     bar: &ProgressBar,
 ) -> anyhow::Result<BTreeMap<&'c str, Standing>> {
     let mut adapter = Adapter::start(launch)?;
-    let handshake = adapter.handshake().clone();
-    let mut ask = |request: Json| Observation::from(adapter.ask(request, DEADLINE));
     let mut found = BTreeMap::new();
     for case in cases {
         if interrupted() {
             break;
         }
         bar.set_message(format!("asking {peer}: {}", case.id));
-        let [decode, encode] = [Op::Decode, Op::Encode].map(|op| {
-            let started = Instant::now();
-            let mut seen = if verdict::declared(case, op, &handshake) {
-                ask(verdict::request(case, op))
-            } else {
-                Observation::Unsupported(format!("it has no {} version {}", case.spec.name, case.version))
-            };
-            if op == Op::Encode && matches!(seen, Observation::Unsupported(_)) {
-                seen = header_in_frame(protocol, case, &mut ask).unwrap_or(seen);
-            }
-            verdict::judge(case, op, &seen, peer, Level::Must, started.elapsed())
-        });
+        let [decode, encode] = [Op::Decode, Op::Encode].map(|op| judged(protocol, peer, &mut adapter, case, op));
         found.insert(case.id.as_str(), standing(case, &decode, &encode));
     }
     adapter.stop();
     Ok(found)
+}
+
+/// Asks a codec one thing, and judges its answer.
+fn judged(protocol: &Protocol, peer: &str, adapter: &mut Adapter, case: &Vector, op: Op) -> Outcome {
+    let started = Instant::now();
+    let mut seen = if verdict::declared(case, op, adapter.handshake()) {
+        Observation::from(adapter.ask(verdict::request(case, op), DEADLINE))
+    } else {
+        Observation::Unsupported(format!("it has no {} version {}", case.spec.name, case.version))
+    };
+    if op == Op::Encode && matches!(seen, Observation::Unsupported(_)) {
+        let mut ask = |request: Json| Observation::from(adapter.ask(request, DEADLINE));
+        seen = header_in_frame(protocol, case, &mut ask).unwrap_or(seen);
+    }
+    verdict::judge(case, op, &seen, peer, Level::Must, started.elapsed())
+}
+
+/// What a codec says of a case that is not published yet.
+#[derive(Debug)]
+pub struct Opinion {
+    /// `name@version`.
+    pub author: String,
+    /// Whose codec it is.
+    pub family: String,
+    /// Of each operation that the case is judged by.
+    pub outcomes: Vec<Outcome>,
+    /// Whether it vouches for the case: a valid one it confirms as an author does, of others it does what the rule asks.
+    pub confirms: bool,
+    /// Whether it ended, hung or took too much memory, and its maintainers do not know such a thing of it.
+    pub unreported: bool,
+}
+
+/// Asks every codec that is built about one case; and why others were not asked, by name.
+pub fn opinions(protocol: &Protocol, case: &Vector) -> (Vec<Opinion>, BTreeMap<String, String>) {
+    let (mut opinions, mut not_run) = (Vec::new(), BTreeMap::new());
+    let checkout = adapter::checkout();
+    for peer in candidates().into_iter().filter_map(codec) {
+        let name = peer.name();
+        let built = checkout.as_deref().filter(|checkout| peer.missing_tool().is_none() && peer.is_built(checkout));
+        let Some(checkout) = built else {
+            not_run.insert(name.clone(), format!("it is not built: kafka-conform peers build {name}"));
+            continue;
+        };
+        match opinion(protocol, &peer, peer.launch(checkout), case) {
+            Ok(opinion) => opinions.push(opinion),
+            Err(error) => _ = not_run.insert(name, one_line(&error)),
+        }
+    }
+    (opinions, not_run)
+}
+
+fn opinion(protocol: &Protocol, peer: &PeerVersion, launch: adapter::Launch, case: &Vector) -> anyhow::Result<Opinion> {
+    let mut adapter = Adapter::start(launch)?;
+    let author = peer.name();
+    let ask = |op: &Op| judged(protocol, &author, &mut adapter, case, *op);
+    let outcomes: Vec<Outcome> = verdict::operations(case).iter().map(ask).collect();
+    adapter.stop();
+    let confirms = match outcomes.as_slice() {
+        [decode, encode, _] => matches!(standing(case, decode, encode), Standing::Confirmed(_)),
+        outcomes => outcomes.iter().all(|outcome| matches!(outcome.verdict, Verdict::Pass | Verdict::Variant)),
+    };
+    let reported = |outcome: &Outcome| {
+        let of = |known: &&adapter::Known| known.version == peer.version && Some(known.class) == outcome.class;
+        peer.manifest.known.iter().filter(of).any(|known| known.reported != "never")
+    };
+    let unreported = outcomes.iter().any(|outcome| outcome.severity == Some(1) && !reported(outcome));
+    Ok(Opinion { author, family: peer.manifest.family.clone(), outcomes, confirms, unreported })
 }
 
 /// A library may write headers in frames only. Then it is asked for a frame and for the frame's body alone: what stands

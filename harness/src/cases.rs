@@ -45,7 +45,6 @@ pub struct Listed {
 impl Cases {
     /// The bundled cases. That they lint is a test; a broken one is still said with file and place.
     pub fn bundled(protocol: &Protocol) -> Result<Cases, Vec<String>> {
-        let text = |path: &str| VECTORS.get_file(path).and_then(|file| file.contents_utf8()).unwrap_or_default();
         let files = texts("codec");
         let vectors = Vectors::load(protocol, text("rules.json"), text("sources.json"), &files)
             .map_err(|lints| lints.iter().map(Lint::to_string).collect::<Vec<_>>())?;
@@ -128,6 +127,11 @@ impl Cases {
     pub fn vector(&self, id: &str) -> Option<&Vector> {
         self.vectors.cases.iter().find(|case| case.id == id)
     }
+}
+
+/// A file of `vectors/`, such as `rules.json`; empty where there is none.
+pub fn text(path: &str) -> &'static str {
+    VECTORS.get_file(path).and_then(|file| file.contents_utf8()).unwrap_or_default()
 }
 
 /// Name and text of the JSON files of a folder of `vectors/`, by name.

@@ -157,7 +157,7 @@ impl ClientCase {
     }
 
     /// The script of the broker at one version of the case.
-    fn script(&self, protocol: &Protocol, version: ApiVersion) -> Script {
+    pub fn script(&self, protocol: &Protocol, version: ApiVersion) -> Script {
         let key =
             |(api, range): (String, VersionRange)| Some((protocol.api(&api, MessageKind::Request)?.api_key?.0, range));
         let topic = |resource: &Json| {

@@ -93,7 +93,9 @@ pub fn missing(protocol: &Protocol, spec: &MessageSpec, known: &[&Vector]) -> Re
                     !case.cuts.is_empty()
                 }
                 (Some(whole), _) => bytes.insert(whole.clone()),
-                (None, value) => refused.insert(value.as_ref().map(expand_recipes).unwrap_or_default().to_string()),
+                (None, value) => refused.insert(
+                    value.as_ref().and_then(|value| expand_recipes(value).ok()).unwrap_or_default().to_string(),
+                ),
             };
             if !new {
                 continue;

@@ -159,9 +159,7 @@ impl ScriptedBroker {
     pub fn start(protocol: &'static Protocol, script: Script) -> io::Result<ScriptedBroker> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
-        let used = script.replies.iter().map(|_| 0).collect();
-        let state = State { used, ..State::default() };
-        let shared = Arc::new(Shared { protocol, script, address, state: Mutex::new(state), stopped: Condvar::new() });
+        let shared = Arc::new(Shared::new(protocol, script, address));
         let acceptor = thread::spawn({
             let shared = shared.clone();
             move || accept(&listener, &shared)
@@ -219,6 +217,12 @@ struct State {
 }
 
 impl Shared {
+    fn new(protocol: &'static Protocol, script: Script, address: SocketAddr) -> Shared {
+        let used = script.replies.iter().map(|_| 0).collect();
+        let state = Mutex::new(State { used, ..State::default() });
+        Shared { protocol, script, address, state, stopped: Condvar::new() }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -269,7 +273,7 @@ impl Shared {
 
 fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     let mut threads: Vec<JoinHandle<()>> = Vec::new();
-    for (connection, socket) in listener.incoming().enumerate() {
+    for (number, socket) in listener.incoming().enumerate() {
         threads.retain(|thread| !thread.is_finished());
         let Ok(socket) = socket else {
             // Out of file descriptors, most likely: the next try may do better.
@@ -287,14 +291,16 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
             if state.sockets.len() >= CONNECTION_LIMIT {
                 continue;
             }
-            state.sockets.insert(connection, clone);
+            state.sockets.insert(number, clone);
         }
         let shared = shared.clone();
         threads.push(thread::spawn(move || {
             // However the conversation ends, a client sees its end.
-            let _ = Connection { shared: &shared, socket: &socket, number: connection, held: None }.serve();
+            let ready = socket.set_nodelay(true).and_then(|()| socket.set_write_timeout(Some(IO_DEADLINE)));
+            let connection = Connection { shared: &shared, channel: &socket, number, held: None };
+            let _ = ready.and_then(|()| connection.serve());
             let _ = socket.shutdown(Shutdown::Both);
-            shared.state().sockets.remove(&connection);
+            shared.state().sockets.remove(&number);
         }));
     }
     for thread in threads {
@@ -307,18 +313,71 @@ fn hang_up(why: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, why)
 }
 
-struct Connection<'s> {
+/// What a conversation runs over.
+trait Channel: Read + Write {
+    /// How long a read waits; for ever where there is no time.
+    fn set_read_timeout(&self, time: Option<Duration>) -> io::Result<()>;
+}
+
+impl Channel for &TcpStream {
+    fn set_read_timeout(&self, time: Option<Duration>) -> io::Result<()> {
+        TcpStream::set_read_timeout(self, time)
+    }
+}
+
+/// A client that has sent all it ever will.
+struct Recording<'b> {
+    /// What the broker did not read yet.
+    sent: &'b [u8],
+    /// How many bytes come at once.
+    piece: usize,
+    answers: Vec<u8>,
+}
+
+impl Read for Recording<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let piece = buffer.len().min(self.piece.max(1));
+        self.sent.read(buffer.get_mut(..piece).unwrap_or_default())
+    }
+}
+
+impl Write for Recording<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.answers.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Channel for &mut Recording<'_> {
+    fn set_read_timeout(&self, _: Option<Duration>) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The conversation with a client that sends these bytes, `piece` at a time, and then ends the connection: what is
+/// recorded, and what the client gets. There is no socket; pauses of the script are real.
+pub fn converse(protocol: &'static Protocol, script: Script, sent: &[u8], piece: usize) -> (Vec<Exchange>, Vec<u8>) {
+    let shared = Shared::new(protocol, script, SocketAddr::from((Ipv4Addr::LOCALHOST, 9092)));
+    let mut client = Recording { sent, piece, answers: Vec::new() };
+    // Why it ended is in the record.
+    let _ = Connection { shared: &shared, channel: &mut client, number: 0, held: None }.serve();
+    let exchanges = std::mem::take(&mut shared.state().exchanges);
+    (exchanges, client.answers)
+}
+
+struct Connection<'s, C> {
     shared: &'s Shared,
-    socket: &'s TcpStream,
+    channel: C,
     number: usize,
     /// An answer that waits for the next one to overtake it.
     held: Option<(Vec<u8>, Reply)>,
 }
 
-impl Connection<'_> {
+impl<C: Channel> Connection<'_, C> {
     fn serve(mut self) -> io::Result<()> {
-        self.socket.set_nodelay(true)?;
-        self.socket.set_write_timeout(Some(IO_DEADLINE))?;
         while let Some(request) = self.read()? {
             self.take(request)?;
         }
@@ -328,17 +387,16 @@ impl Connection<'_> {
     /// The next frame, size included; `None` at the end of the stream. A client may keep silent between frames for as
     /// long as the broker lives, but not within one.
     fn read(&mut self) -> io::Result<Option<Vec<u8>>> {
-        let mut socket = self.socket;
         let mut frame = vec![0; 4];
-        self.socket.set_read_timeout(self.held.is_some().then_some(HOLD))?;
+        self.channel.set_read_timeout(self.held.is_some().then_some(HOLD))?;
         let first = loop {
-            match socket.read(&mut frame) {
+            match self.channel.read(&mut frame) {
                 Ok(read) => break read,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
                     // Nothing came to overtake the answer that is held back.
                     self.release()?;
-                    self.socket.set_read_timeout(None)?;
+                    self.channel.set_read_timeout(None)?;
                 }
                 Err(error) => return Err(error),
             }
@@ -346,7 +404,7 @@ impl Connection<'_> {
         if first == 0 {
             return Ok(None);
         }
-        self.socket.set_read_timeout(Some(IO_DEADLINE))?;
+        self.channel.set_read_timeout(Some(IO_DEADLINE))?;
         let mut filled = first;
         let mut wanted = 4;
         loop {
@@ -367,7 +425,7 @@ impl Connection<'_> {
             }
             // The buffer grows with what came, not with what the size promises.
             frame.resize(wanted.min(filled + 8192), 0);
-            match socket.read(frame.get_mut(filled..).unwrap_or_default()) {
+            match self.channel.read(frame.get_mut(filled..).unwrap_or_default()) {
                 Ok(0) => {
                     frame.truncate(filled);
                     self.note_broken(frame, format!("the connection ended after {filled} of {wanted} bytes"));
@@ -447,17 +505,16 @@ impl Connection<'_> {
         }
     }
 
-    fn send(&self, answer: &[u8], reply: &Reply) -> io::Result<()> {
+    fn send(&mut self, answer: &[u8], reply: &Reply) -> io::Result<()> {
         let sent = answer.get(..reply.cut.unwrap_or(answer.len())).unwrap_or(answer);
         self.write(sent, reply.split)?;
         if reply.cut.is_some() { Err(hang_up("cut by the script")) } else { Ok(()) }
     }
 
-    fn write(&self, bytes: &[u8], split: Option<usize>) -> io::Result<()> {
-        let mut socket = self.socket;
-        let Some(piece) = split else { return socket.write_all(bytes) };
+    fn write(&mut self, bytes: &[u8], split: Option<usize>) -> io::Result<()> {
+        let Some(piece) = split else { return self.channel.write_all(bytes) };
         for piece in bytes.chunks(piece.max(1)) {
-            socket.write_all(piece)?;
+            self.channel.write_all(piece)?;
             if !self.shared.pause(PIECE_PAUSE) {
                 break;
             }

@@ -168,6 +168,14 @@ impl RawCase {
     }
 }
 
+/// What a recipe may make of a few bytes: of hex so many bytes, of a value so many characters and elements, of `cuts` so
+/// many bytes in all prefixes.
+const EXPANDED_LIMIT: usize = 4 << 20;
+
+fn too_large() -> String {
+    format!("more than {} MiB", EXPANDED_LIMIT >> 20)
+}
+
 /// Hex, or parts of which some repeat.
 #[derive(Deserialize)]
 #[serde(untagged)]
@@ -203,16 +211,14 @@ impl RawBytes {
         match self {
             RawBytes::Hex(text) => codec::parse_hex(text),
             RawBytes::Parts(parts) => parts.iter().try_fold(Vec::new(), |mut out, part| {
-                match part {
-                    RawPart::Hex(text) => out.extend(codec::parse_hex(text)?),
-                    RawPart::Repeat { repeat, bytes } => {
-                        let bytes = codec::parse_hex(bytes)?;
-                        if bytes.len().saturating_mul(*repeat) > 64 << 20 {
-                            return Err("more than 64 MiB".to_owned());
-                        }
-                        out.extend(bytes.repeat(*repeat));
-                    }
+                let (bytes, repeat) = match part {
+                    RawPart::Hex(text) => (codec::parse_hex(text)?, 1),
+                    RawPart::Repeat { repeat, bytes } => (codec::parse_hex(bytes)?, *repeat),
+                };
+                if bytes.len().saturating_mul(repeat).saturating_add(out.len()) > EXPANDED_LIMIT {
+                    return Err(too_large());
                 }
+                out.extend(bytes.repeat(repeat));
                 Ok(out)
             }),
         }
@@ -562,6 +568,13 @@ impl Loading<'_> {
                 whats.push(format!("bytes for {name:?}, which is not in versions {versions}"));
             }
         }
+        let expanded = case.value.as_ref().map(expand_recipes).transpose();
+        let several = case.values.iter().map(expand_recipes).collect::<Result<Vec<_>, _>>();
+        let (value, values) = match (expanded, several) {
+            (Ok(value), Ok(values)) => (value, values),
+            (Err(error), _) => return whats.push(format!("value: {error}")),
+            (_, Err(error)) => return whats.push(format!("values: {error}")),
+        };
         for version in versions.iter() {
             let layout = match PartLayout::new(self.protocol, spec, version, case.part) {
                 Ok(layout) => layout,
@@ -583,8 +596,8 @@ impl Loading<'_> {
                 level: case.level.unwrap_or(rule.level),
                 rule: rule.clone(),
                 bytes,
-                value: case.value.as_ref().map(expand_recipes),
-                values: case.values.iter().map(expand_recipes).collect(),
+                value: value.clone(),
+                values: values.clone(),
                 layout,
                 info: CaseInfo { requires: case.requires.clone(), cite: case.cite.clone() },
                 source: case.source.clone(),
@@ -691,7 +704,7 @@ impl Loading<'_> {
 /// The cases that are prefixes of a case's bytes, by lengths such as `0-12,14`: `ID-N` has the first N bytes.
 fn prefixes(whole: &Vector, cuts: &str) -> Result<Vec<Vector>, String> {
     let bytes = whole.bytes.as_deref().ok_or("there are no bytes")?;
-    let mut prefixes = Vec::new();
+    let (mut prefixes, mut made) = (Vec::new(), 0);
     for range in cuts.split(',') {
         let (lowest, highest) = range.split_once('-').unwrap_or((range, range));
         let [lowest, highest] = [lowest, highest]
@@ -699,6 +712,10 @@ fn prefixes(whole: &Vector, cuts: &str) -> Result<Vec<Vector>, String> {
         let (lowest, highest) = (lowest?, highest?);
         if lowest > highest || highest >= bytes.len() {
             return Err(format!("{range:?} is not within 0-{}", bytes.len().saturating_sub(1)));
+        }
+        made = (lowest..=highest).fold(made, usize::saturating_add);
+        if made > EXPANDED_LIMIT {
+            return Err(too_large());
         }
         prefixes.extend((lowest..=highest).map(|length| Vector {
             id: format!("{}-{length}", whole.id),
@@ -710,30 +727,45 @@ fn prefixes(whole: &Vector, cuts: &str) -> Result<Vec<Vector>, String> {
 }
 
 /// A value with its recipes written out: `{"repeat": n, "text": ".."}` is long text, `[{"repeat": n, "value": ..}]` a
-/// list of n equal elements.
-pub fn expand_recipes(json: &Json) -> Json {
-    match json {
-        Json::Array(elements) => match elements.as_slice() {
-            [Json::Object(object)] if object.len() == 2 => {
-                match (object.get("repeat").and_then(Json::as_u64), object.get("value")) {
-                    (Some(times), Some(value)) if times <= 1 << 20 => {
-                        vec![expand_recipes(value); times as usize].into()
-                    }
-                    _ => elements.iter().map(expand_recipes).collect(),
-                }
+/// list of n equal elements. The error is that they make too much.
+pub fn expand_recipes(json: &Json) -> Result<Json, String> {
+    let mut room = EXPANDED_LIMIT;
+    expand(json, &mut room)
+}
+
+/// Takes what it makes off `room`, before it is made.
+fn expand(json: &Json, room: &mut usize) -> Result<Json, String> {
+    let take = |room: &mut usize, what: usize| -> Result<(), String> {
+        *room = room.checked_sub(what).ok_or_else(too_large)?;
+        Ok(())
+    };
+    let times = |object: &serde_json::Map<String, Json>| {
+        let times = object.get("repeat").filter(|_| object.len() == 2)?.as_u64()?;
+        Some(usize::try_from(times).unwrap_or(usize::MAX))
+    };
+    take(room, 1)?;
+    Ok(match json {
+        Json::Array(elements) => {
+            if let [Json::Object(object)] = elements.as_slice()
+                && let (Some(times), Some(value)) = (times(object), object.get("value"))
+            {
+                let before = *room;
+                let value = expand(value, room)?;
+                take(room, (before - *room).saturating_mul(times.saturating_sub(1)))?;
+                return Ok(vec![value; times].into());
             }
-            elements => elements.iter().map(expand_recipes).collect(),
-        },
+            elements.iter().map(|element| expand(element, room)).collect::<Result<_, _>>()?
+        }
         Json::Object(object) => {
-            match (object.get("repeat").and_then(Json::as_u64), object.get("text").and_then(Json::as_str)) {
-                (Some(times), Some(text)) if object.len() == 2 && times <= 1 << 20 => {
-                    text.repeat(times as usize).into()
-                }
-                _ => object.iter().map(|(name, value)| (name.clone(), expand_recipes(value))).collect(),
+            if let (Some(times), Some(text)) = (times(object), object.get("text").and_then(Json::as_str)) {
+                take(room, text.len().saturating_mul(times))?;
+                return Ok(text.repeat(times).into());
             }
+            let fields = object.iter().map(|(name, value)| Ok((name.clone(), expand(value, room)?)));
+            Json::Object(fields.collect::<Result<_, String>>()?)
         }
         other => other.clone(),
-    }
+    })
 }
 
 /// What a case of its rule's result must hold, and whether its bytes and value are what they say they are.
@@ -791,5 +823,44 @@ fn shape(vector: &Vector, whats: &mut Vec<String>) {
         }
         (Expected::Valid | Expected::Acceptable, Some(Err(error)), _) => whats.push(format!("value: {error}")),
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cases::text;
+    use crate::definitions::bundled;
+    use serde_json::json;
+
+    #[test]
+    fn recipes_are_written_out() {
+        assert_eq!(expand_recipes(&json!({ "repeat": 3, "text": "ab" })), Ok(json!("ababab")));
+        let list = json!({ "A": [{ "repeat": 2, "value": { "N": 1 } }], "B": [{ "repeat": 2 }] });
+        assert_eq!(expand_recipes(&list), Ok(json!({ "A": [{ "N": 1 }, { "N": 1 }], "B": [{ "repeat": 2 }] })));
+        assert_eq!(expand_recipes(&json!([{ "repeat": 0, "value": 1 }])), Ok(json!([])));
+    }
+
+    /// Each would fill the memory of any machine, or take for ever.
+    #[test]
+    fn recipes_of_too_much_are_said_to_be_that() {
+        let million = 1 << 20;
+        let nested = json!([{ "repeat": million, "value": [{ "repeat": million, "value": 1 }] }]);
+        let texts = json!([{ "repeat": million, "value": { "repeat": million, "text": "a" } }]);
+        for value in [nested, texts, json!({ "repeat": u64::MAX, "text": "ab" })] {
+            assert_eq!(expand_recipes(&value), Err("more than 4 MiB".to_owned()), "{value}");
+        }
+        let part = json!({ "repeat": 3 << 20, "bytes": "00" });
+        let recipe: RawBytes = serde_json::from_value(json!([part, part])).unwrap();
+        assert_eq!(recipe.expand(), Err("more than 4 MiB".to_owned()));
+        let case = json!({
+            "id": "a", "rule": "truncated", "versions": "4", "cite": ["DescribeConfigsResponse"], "requires": "A.",
+            "bytes": { "4": [{ "repeat": million, "bytes": "00" }] }, "cuts": { "4": "0-1000000" },
+            "parent": "a", "mutation": "b",
+        });
+        let file = json!({ "message": "DescribeConfigsResponse", "cases": [case] }).to_string();
+        let files = [("describe-configs-response.json", file.as_str())];
+        let lints = Vectors::load(bundled(), text("rules.json"), text("sources.json"), &files).unwrap_err();
+        assert!(lints.iter().any(|lint| lint.what == "cuts of version 4: more than 4 MiB"), "{lints:?}");
     }
 }

@@ -240,3 +240,81 @@ fn rewriting_changes_the_source_and_not_a_character_more() {
     let folded = text.replace(r#"["a@1", "c@1"],"#, "[\n        \"a@1\", \"c@1\"\n      ],");
     assert!(rewrite(&folded, &[change("two", &["a@1", "c@1"])]).is_err(), "written otherwise");
 }
+
+/// A checkout of its own with one file of cases, beside the adapters of ours and what is built of them.
+fn checkout_of(file: &str) -> tempfile::TempDir {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(root.join("adapters"), folder.path().join("adapters")).unwrap();
+    std::os::unix::fs::symlink(root.join("target"), folder.path().join("target")).unwrap();
+    std::fs::create_dir_all(folder.path().join("vectors/codec")).unwrap();
+    std::fs::copy(root.join("vectors/codec").join(file), folder.path().join("vectors/codec").join(file)).unwrap();
+    folder
+}
+
+/// A find by hand from the definition: two results of IncrementalAlterConfigs v1, of which the second claims a message of 125 bytes
+/// and has five. It is the input of the target `decode`: a response, key 44, version 1.
+const FIND: &str = "01 002c 01 00000000 03 0000 02 61 02 02 62 00 0007 7e 6c6f737400";
+
+#[test]
+fn a_find_becomes_a_case_that_lints_and_goes_to_its_file_where_another_codec_refuses_as_well() {
+    let _building = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
+    let built = run(&["peers", "build", "kafka-protocol"]);
+    assert_eq!(built.status.code(), Some(0), "{built:?}");
+    let checkout = checkout_of("incremental-alter-configs-response.json");
+    std::fs::write(checkout.path().join("find"), codec::parse_hex(FIND).unwrap()).unwrap();
+    let promote = |options: &[&str]| {
+        let arguments = ["vectors", "promote", "find"].iter().chain(options).copied().collect::<Vec<_>>();
+        command(&arguments).current_dir(checkout.path()).output().unwrap()
+    };
+    let shown = promote(&["--id", "fuzz-message-past-end"]);
+    assert_eq!(shown.status.code(), Some(0), "{shown:?}");
+    assert!(text(&shown.stderr).contains("kafka-protocol@0.18.0: decode: pass"), "{shown:?}");
+    let case: Json = serde_json::from_str(text(&shown.stdout)).unwrap();
+    assert_eq!((&case["id"], &case["rule"]), (&json!("fuzz-message-past-end"), &json!("truncated")));
+    assert_eq!(
+        (&case["versions"], &case["cite"]),
+        (&json!("1"), &json!(["IncrementalAlterConfigsResponse.Responses.ErrorMessage"]))
+    );
+    // One response is left of two: no throttling, a count, error 0, the claim of 125 bytes, and what the count needs.
+    let bytes = codec::parse_hex(case["bytes"]["1"].as_str().unwrap()).unwrap();
+    assert!(bytes.starts_with(&[0, 0, 0, 0, 2, 0, 0, 0x7e]) && bytes.len() < 14, "{case}");
+    assert!(case["mutation"].as_str().unwrap().ends_with("(found by fuzzing)"), "{case}");
+
+    let path = checkout.path().join("vectors/codec/incremental-alter-configs-response.json");
+    let before = std::fs::read_to_string(&path).unwrap();
+    let written = promote(&["--write"]);
+    assert_eq!((written.status.code(), text(&written.stdout)), (Some(0), ""), "{written:?}");
+    let after = std::fs::read_to_string(&path).unwrap();
+    assert!(after.starts_with(before.trim_end().trim_end_matches(['}', ']', '\n', ' '])), "what was there stays");
+    let files = [("incremental-alter-configs-response.json", after.as_str())];
+    let rules = kafka_conform::cases::text("rules.json");
+    let sources = kafka_conform::cases::text("sources.json");
+    let loaded =
+        kafka_conform::vector::Vectors::load(bundled(), rules, sources, &files).expect("what is written lints");
+    assert!(loaded.cases.iter().any(|case| case.bytes.as_deref() == Some(&bytes)));
+}
+
+#[test]
+fn what_is_published_already_or_falls_under_several_rules_is_no_case() {
+    let folder = tempfile::tempdir().unwrap();
+    let promote = |hex: &str| {
+        std::fs::write(folder.path().join("find"), codec::parse_hex(hex).unwrap()).unwrap();
+        let arguments = ["vectors", "promote", "find", "--message", "DescribeConfigsRequest", "--version", "1"];
+        let output = command(&arguments).current_dir(folder.path()).output().unwrap();
+        assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""), "{output:?}");
+        text(&output.stderr).to_owned()
+    };
+    let no_resources = CASES.vectors.cases.iter().find(|case| {
+        &*case.spec.name == "DescribeConfigsRequest"
+            && case.version.0 == 1
+            && case.value.is_some()
+            && case.rule.result == Expected::Valid
+    });
+    let published = no_resources.expect("there are valid cases");
+    let said = promote(&codec::hex(published.bytes.as_deref().unwrap()));
+    assert!(said.contains(&format!("{} has these very bytes", published.id)), "{said}");
+    // A flag of 2, and a byte too many.
+    let said = promote("00000000 02 00");
+    assert!(said.contains("a case is about one rule; these fall under bool-other, left-over"), "{said}");
+}

@@ -6,12 +6,13 @@ use crate::attest::{self, Attestation, Change};
 use crate::cases::Cases;
 use crate::exchange::kebab;
 use crate::ids::Ids;
+use crate::promote::Find;
 use crate::report::words::visible;
-use crate::results::{Level, Role};
-use crate::vector::{Allowed, Expected, Vector, Vectors};
+use crate::results::{Level, Role, Verdict};
+use crate::vector::{Allowed, Expected, Part, Vector, Vectors};
 use crate::{adapter, definitions, derive, dump, process};
 use anyhow::Context as _;
-use codec::hex;
+use codec::{ApiVersion, hex};
 use indicatif::{MultiProgress, ProgressDrawTarget};
 use serde::Serialize;
 use serde_json::Value as Json;
@@ -31,6 +32,7 @@ enum What {
     Derive(Derive),
     Attest(Attest),
     Export(Export),
+    Promote(Promote),
 }
 
 /// Load every case and say what is wrong: file, case, place
@@ -98,6 +100,39 @@ struct Export {
     out: Option<PathBuf>,
 }
 
+/// Make a codec case of bytes that a fuzzer found
+///
+/// The bytes are made smaller while our codec reads them alike: the same error of the same field, or the same liberties;
+/// valid ones stay as they are. The case names the rule that they fall under and the valid case that they are nearest to,
+/// and every codec that is built is asked about it. The case goes to standard output, what the codecs say to standard error.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  kafka-conform vectors promote fuzz/artifacts/decode/crash-1f2e...
+  kafka-conform vectors promote body.bin --message DescribeConfigsResponse --version 4 --write
+
+Exit codes: 0 the case is vouched for: a valid one by two families, others by one that is not ours; 1 it is not, the bytes
+are in a case already, or they are no case; 2 wrong usage.")]
+struct Promote {
+    /// The bytes, raw
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The message they are of; unless given they are an input of the fuzz target `decode`, which names message and version
+    #[arg(long, value_name = "MESSAGE", requires = "version")]
+    message: Option<String>,
+    /// Its version
+    #[arg(long, value_name = "N", requires = "message", value_parser = super::layout::version)]
+    version: Option<ApiVersion>,
+    /// Which part of the message they are
+    #[arg(long, value_name = "PART", default_value = "body", value_parser = ["body", "header", "frame"])]
+    part: String,
+    /// The id of the case in its file; one is made of field and rule unless given
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+    /// Add the case to the checkout's vectors/codec, where it is vouched for
+    #[arg(long)]
+    write: bool,
+}
+
 /// Runs the command.
 pub fn run(args: Args) -> Outcome {
     match args.what {
@@ -105,6 +140,7 @@ pub fn run(args: Args) -> Outcome {
         What::Derive(args) => derive(args),
         What::Attest(args) => attest(args),
         What::Export(args) => export(args),
+        What::Promote(args) => promote(args),
     }
 }
 
@@ -245,6 +281,124 @@ fn vouched(
         lines.push(format!("{}: {} more are left out with their parent", spec.name, orphans.len()));
     }
     Ok((cases, lines))
+}
+
+fn promote(args: Promote) -> Outcome {
+    let (cases, protocol) = (bundled_cases()?, definitions::bundled());
+    let input = std::fs::read(&args.file).with_context(|| format!("reading {}", args.file.display()))?;
+    let (spec, version, bytes) = match (&args.message, args.version) {
+        (Some(name), Some(version)) => {
+            let spec = protocol.message(name).cloned();
+            let names = || protocol.messages().map(|spec| &*spec.name);
+            (spec.ok_or_else(|| Failure::unknown("message", name, names()))?, version, input.as_slice())
+        }
+        _ => {
+            let named = codec::properties::named_message(protocol, &input);
+            let (layout, bytes) = named.ok_or_else(|| Failure::usage("the file names no message: give --message"))?;
+            (layout.spec().clone(), layout.version(), bytes)
+        }
+    };
+    super::layout::check_version(&spec, version)?;
+    let part: Part = serde_json::from_value(args.part.clone().into())?;
+    let mut find = Find::new(protocol, &spec, version, part, bytes)?;
+    find.minimise();
+    anstream::eprintln!("{} bytes, {} of them needed", bytes.len(), find.bytes().len());
+    let known: Vec<&Vector> = cases.vectors.cases.iter().collect();
+    let mut case = match find.case(&known, args.id) {
+        Ok(case) => case,
+        Err(why) => {
+            anstream::eprintln!("no case: {why}");
+            return Ok(Exit::Failed);
+        }
+    };
+    let rule = cases.vectors.rules.get(case.rule).with_context(|| format!("there is no rule {}", case.rule))?;
+    case.requires = rule.sentence.clone();
+    if rule.result == Expected::Valid {
+        case.value = find.value();
+    }
+    let name = format!("{}.json", kebab(&spec.name));
+    let file = |json: &Json| serde_json::json!({ "message": &*spec.name, "cases": [json] }).to_string();
+    let json = |case: &derive::Derived, source: &[String]| {
+        let mut json = case_json(case, source);
+        json["part"] = args.part.clone().into();
+        json
+    };
+    let lint = |json: &Json| match cases.vectors.of_texts(protocol, &[(&name, &file(json))]) {
+        Ok(loaded) => Ok(loaded),
+        Err(lints) => Err(lints.iter().map(ToString::to_string).collect::<Vec<_>>()),
+    };
+    let loaded = match lint(&json(&case, &[])) {
+        Ok(loaded) => loaded,
+        Err(lints) => {
+            // Such as readings that must be listed by hand.
+            anstream::eprintln!("{}", visible(&lints.join("\n")));
+            dump::print(&format!("{:#}\n", json(&case, &[])))?;
+            return Ok(Exit::Failed);
+        }
+    };
+    process::catch_interrupts();
+    let vector = loaded.cases.first().context("one case was loaded")?;
+    let (opinions, not_run) = attest::opinions(protocol, vector);
+    let mut lines: Vec<String> = not_run.iter().map(|(author, why)| format!("{author}: not asked: {why}")).collect();
+    for outcome in opinions.iter().flat_map(|opinion| &opinion.outcomes) {
+        let op = serde_json::to_value(outcome.op)?;
+        let verdict = serde_json::to_value(outcome.verdict)?;
+        let text = [op.as_str(), verdict.as_str(), outcome.detail.as_deref()];
+        lines.push(format!("{}: {}", outcome.peer, text.into_iter().flatten().collect::<Vec<_>>().join(": ")));
+    }
+    let confirming: Vec<_> = opinions.iter().filter(|opinion| opinion.confirms).collect();
+    let needed = if rule.result == Expected::Valid { 2 } else { 1 };
+    // What a codec reads of merely acceptable bytes stands in the case where one that is not ours reads it as well.
+    let reads = |opinion: &&&attest::Opinion| opinion.outcomes.iter().all(|outcome| outcome.verdict == Verdict::Pass);
+    if rule.result == Expected::Acceptable && confirming.iter().filter(reads).count() > 0 {
+        case.value = find.value();
+    }
+    let listed = |author: &&String| {
+        let (name, version) = author.split_once('@').unwrap_or((author, ""));
+        cases.vectors.sources.get(name).is_some_and(|source| source.versions.iter().any(|known| known == version))
+    };
+    // Authors of a valid case must be listed; to vouch for another one, any codec will do.
+    let vouching = confirming.iter().filter(|opinion| rule.result != Expected::Valid || listed(&&opinion.author));
+    let families: BTreeSet<&str> = vouching.clone().map(|opinion| opinion.family.as_str()).collect();
+    let source: Vec<String> = match rule.result {
+        Expected::Valid => vouching.map(|opinion| opinion.author.clone()).collect(),
+        _ => Vec::new(),
+    };
+    if rule.result == Expected::Valid {
+        // It stands on its authors: nobody changed a case on purpose.
+        (case.parent, case.mutation) = (None, None);
+    } else if let Some(mutation) = &mut case.mutation {
+        *mutation += " (found by fuzzing)";
+    }
+    let json = json(&case, &source);
+    let mut vouched = families.len() >= needed;
+    if !vouched {
+        lines.push(format!("not vouched for: {} of {needed} families", families.len()));
+    }
+    for lint in lint(&json).err().into_iter().flatten() {
+        lines.push(lint);
+        vouched = false;
+    }
+    let unreported: Vec<&str> =
+        opinions.iter().filter(|opinion| opinion.unreported).map(|opinion| opinion.author.as_str()).collect();
+    if !unreported.is_empty() {
+        lines.push(format!(
+            "not to be published before the maintainers had it (SECURITY.md): {}",
+            unreported.join(", ")
+        ));
+    }
+    anstream::eprintln!("{}", visible(&lines.join("\n")));
+    if args.write && vouched && unreported.is_empty() {
+        let checkout =
+            adapter::checkout().context("cases are written to a checkout of this repository: run it there")?;
+        let path = checkout.join(format!("vectors/codec/{name}"));
+        let (_, text) = add_cases(&path, &spec, std::slice::from_ref(&json))?;
+        std::fs::write(&path, text).with_context(|| format!("writing {}", path.display()))?;
+        anstream::eprintln!("{}: {} added", path.display(), case.slug);
+    } else {
+        dump::print(&format!("{json:#}\n"))?;
+    }
+    Ok(if vouched && unreported.is_empty() { Exit::Expected } else { Exit::Failed })
 }
 
 /// A derived case as the files have it.

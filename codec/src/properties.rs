@@ -31,7 +31,9 @@ pub fn decode_is_total(layout: &Layout, bytes: &[u8]) {
     assert!(end <= bytes.len());
     let view = crate::View::new(layout, bytes, &tree);
     // Of a tag given twice one path leads to two nodes, and the last counts.
-    let twice = tree.anomalies().iter().any(|anomaly| anomaly.kind == AnomalyKind::TagRepeated);
+    // Such a tag is out of order, where another stands between.
+    let may_be_twice = |kind| matches!(kind, AnomalyKind::TagRepeated | AnomalyKind::TagsUnordered);
+    let twice = tree.anomalies().iter().any(|anomaly| may_be_twice(anomaly.kind));
     if tree.nodes().len() <= MOST_NODES_BY_PATH && !twice {
         paths_lead_to_their_nodes(view);
     }

@@ -19,10 +19,8 @@ use codec::{AbsentFields, Value};
 #[derive(Debug)]
 pub enum Refusal {
     /// The library does not have it.
-    #[expect(dead_code)]
     Unsupported(String),
     /// The library said no, or no value of it can hold what was asked.
-    #[expect(dead_code)]
     Error(String),
 }
 

@@ -5,7 +5,7 @@ use crate::derive::Derived;
 use crate::exchange::kebab;
 use crate::vector::{Part, PartLayout, Vector};
 use codec::{
-    AnomalyKind, ApiVersion, DecodeError, DecodeErrorKind, Element, Layout, MessageSpec, Protocol, Tree, Value,
+    AnomalyKind, ApiVersion, DecodeError, DecodeErrorKind, Element, Layout, MessageSpec, Protocol, Tree, Value, View,
     WireType,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -111,22 +111,26 @@ impl<'p> Find<'p> {
             let element = error.path.ends_with(']');
             Reading::Refused(kind, Place { header, path: plain(&error.path), element, beyond_tag })
         };
-        let taken = |trees: &[&Tree], value: Vec<Value>| {
-            let anomalies = trees.iter().flat_map(|tree| tree.anomalies());
-            let kinds: BTreeSet<AnomalyKind> = anomalies.map(|anomaly| anomaly.kind).collect();
+        let taken = |views: &[View]| {
+            let anomalies = views.iter().flat_map(|view| view.tree().anomalies());
+            let mut kinds: BTreeSet<AnomalyKind> = anomalies.map(|anomaly| anomaly.kind).collect();
+            // A tag that stands twice with another between is out of order to our codec, and under two rules.
+            if kinds.contains(&AnomalyKind::TagsUnordered) && views.iter().any(some_path_twice) {
+                kinds.insert(AnomalyKind::TagRepeated);
+            }
             // A default that is sent is valid, and no more than that where something else is odd.
             match kinds.iter().any(|kind| kind.is_acceptable()) {
                 true => Reading::Liberties(kinds),
-                false => Reading::Valid(value),
+                false => Reading::Valid(views.iter().map(View::value).collect()),
             }
         };
         match &self.layout {
             PartLayout::Single(layout) => match codec::decode(layout, bytes) {
-                Ok(decoded) => taken(&[&decoded.tree], vec![decoded.view().value()]),
+                Ok(decoded) => taken(&[decoded.view()]),
                 Err(error) => refused(error, false),
             },
             PartLayout::Frame(layout) => match codec::decode_frame(layout, bytes) {
-                Ok(frame) => taken(&[&frame.header, &frame.body], vec![frame.header().value(), frame.body().value()]),
+                Ok(frame) => taken(&[frame.header(), frame.body()]),
                 Err(error) => {
                     let header = codec::decode_prefix_into(&layout.header, bytes, 4, &mut Tree::new()).is_err();
                     refused(error, header)
@@ -242,6 +246,14 @@ impl<'p> Find<'p> {
             }
         })
     }
+}
+
+/// Whether two nodes have one path: a tagged field that stands twice.
+fn some_path_twice(view: &View) -> bool {
+    let mut paths = BTreeSet::new();
+    let mut twice = false;
+    view.walk(&mut |path, _, _| twice |= !paths.insert(path.to_owned()));
+    twice
 }
 
 /// The size that a frame states.
@@ -460,6 +472,18 @@ mod tests {
         let mut valid = find("DescribeConfigsRequest", 1, Part::Body, &bytes);
         valid.minimise();
         assert_eq!(valid.bytes(), bytes);
+    }
+
+    /// ResponseHeader v1 with the unknown tags 3, 9 and 3 again, each of one byte.
+    #[test]
+    fn a_tag_that_stands_twice_with_another_between_is_both_unordered_and_repeated() {
+        let twice = find("ResponseHeader", 1, Part::Body, &[0, 0, 0, 7, 3, 3, 1, 0xa, 9, 1, 0xb, 3, 1, 0xc]);
+        assert_eq!(
+            twice.rule().unwrap_err(),
+            "a case is about one rule; these fall under tags-unordered, tag-repeated"
+        );
+        let unordered = find("ResponseHeader", 1, Part::Body, &[0, 0, 0, 7, 2, 9, 1, 0xb, 3, 1, 0xc]);
+        assert_eq!(unordered.rule().map(|(rule, _)| rule), Ok("tags-unordered"));
     }
 
     #[test]

@@ -237,13 +237,21 @@ impl<'p> Find<'p> {
             }
             Truncated { .. } | VarintTruncated | LengthExceedsInput { .. } | CountExceedsInput { .. } => "truncated",
             TagExceedsInput { .. } => "truncated",
+            // Nothing of that size is there, or it says nothing.
             FrameLength { size, left } if size > left => "truncated",
+            FrameSize { .. } => "truncated",
+            // What is read ends where the size says, and what is left over is not read.
+            FrameLength { size, .. } => {
+                let cut = self.bytes.get(..4 + size).unwrap_or_default();
+                match self.read(cut) {
+                    Reading::Refused(kind, place) => return self.refusal(kind, &place),
+                    _ => "left-over",
+                }
+            }
             VarintTooLong => "uvarint-overlong",
             NegativeLength(_) | NullNotAllowed => no_null,
             TagSectionMissing => "missing-tag-section",
-            FrameSize { .. } | FrameLength { .. } | InputTooLarge => {
-                return Err("no rule is about the size of frames".into());
-            }
+            InputTooLarge => return Err("no rule is about inputs of 4 GiB".into()),
         })
     }
 }

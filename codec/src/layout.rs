@@ -103,7 +103,21 @@ impl Fixed {
         }
     }
 
-    fn of(field_type: &FieldType) -> Option<Fixed> {
+    /// Least and greatest value of an integer type; of a bool 0 and 1.
+    pub fn integer_range(self) -> Option<(i64, i64)> {
+        Some(match self {
+            Fixed::Bool => (0, 1),
+            Fixed::Int8 => (i8::MIN.into(), i8::MAX.into()),
+            Fixed::Int16 => (i16::MIN.into(), i16::MAX.into()),
+            Fixed::Uint16 => (0, u16::MAX.into()),
+            Fixed::Int32 => (i32::MIN.into(), i32::MAX.into()),
+            Fixed::Uint32 => (0, u32::MAX.into()),
+            Fixed::Int64 => (i64::MIN, i64::MAX),
+            Fixed::Float64 | Fixed::Uuid => return None,
+        })
+    }
+
+    pub(crate) fn of(field_type: &FieldType) -> Option<Fixed> {
         Some(match field_type {
             FieldType::Bool => Fixed::Bool,
             FieldType::Int8 => Fixed::Int8,
@@ -152,8 +166,8 @@ pub struct Field {
     pub tag: Option<u32>,
     /// Its default, which a missing field means.
     pub default: Value,
-    /// The encoded default of a tagged field: such a field is left out.
-    pub(crate) default_bytes: Vec<u8>,
+    /// The encoded default of a tagged field: such a field is left out. Empty for fields that are not tagged.
+    pub default_bytes: Vec<u8>,
     /// What it means, from the definition.
     pub about: Option<Arc<str>>,
     /// Whether it is a key of the array that its struct is an element of.
@@ -333,24 +347,28 @@ impl Layout {
         self.smallest_struct(0)
     }
 
+    /// The smallest value of a type, as [`Layout::smallest_instance`] has it: not null, one element.
+    pub fn smallest_value(&self, wire: WireType) -> Value {
+        match wire {
+            WireType::Fixed(fixed) => fixed.zero(),
+            WireType::String { .. } => Value::String(String::new()),
+            WireType::Bytes { records: true, .. } => Value::Bytes(empty_record_batch()),
+            WireType::Bytes { .. } => Value::Bytes(Vec::new()),
+            WireType::Struct { id, .. } => self.smallest_struct(id),
+            WireType::Array { element, .. } => Value::Array(vec![match element {
+                Element::Fixed(fixed) => fixed.zero(),
+                Element::String => Value::String(String::new()),
+                Element::Bytes => Value::Bytes(Vec::new()),
+                Element::Struct(id) => self.smallest_struct(id),
+            }]),
+        }
+    }
+
     fn smallest_struct(&self, id: u16) -> Value {
         let structure = self.structure(id);
         let untagged = structure.fields.iter().map(|&number| {
             let field = self.field(number);
-            let value = match field.wire {
-                WireType::Fixed(fixed) => fixed.zero(),
-                WireType::String { .. } => Value::String(String::new()),
-                WireType::Bytes { records: true, .. } => Value::Bytes(empty_record_batch()),
-                WireType::Bytes { .. } => Value::Bytes(Vec::new()),
-                WireType::Struct { id, .. } => self.smallest_struct(id),
-                WireType::Array { element, .. } => Value::Array(vec![match element {
-                    Element::Fixed(fixed) => fixed.zero(),
-                    Element::String => Value::String(String::new()),
-                    Element::Bytes => Value::Bytes(Vec::new()),
-                    Element::Struct(id) => self.smallest_struct(id),
-                }]),
-            };
-            (field.name.clone(), value)
+            (field.name.clone(), self.smallest_value(field.wire))
         });
         let tagged = structure.tagged.iter().map(|&number| {
             let field = self.field(number);

@@ -2,6 +2,7 @@
 //! definition is found here, once; whoever holds a [`MessageSpec`] need not check again.
 
 use crate::error::{SpecError, SpecErrorKind};
+use crate::layout::Fixed;
 use crate::version::{ApiKey, VersionRange};
 use serde::Deserialize;
 use serde_json::Value as Json;
@@ -171,16 +172,7 @@ impl FieldType {
 
     /// Least and greatest value of an integer type.
     pub fn integer_range(&self) -> Option<(i64, i64)> {
-        Some(match self {
-            FieldType::Bool => (0, 1),
-            FieldType::Int8 => (i8::MIN.into(), i8::MAX.into()),
-            FieldType::Int16 => (i16::MIN.into(), i16::MAX.into()),
-            FieldType::Uint16 => (0, u16::MAX.into()),
-            FieldType::Int32 => (i32::MIN.into(), i32::MAX.into()),
-            FieldType::Uint32 => (0, u32::MAX.into()),
-            FieldType::Int64 => (i64::MIN, i64::MAX),
-            _ => return None,
-        })
+        Fixed::of(self)?.integer_range()
     }
 
     /// Whether the type has a null at all.

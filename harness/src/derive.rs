@@ -4,15 +4,17 @@
 use crate::exchange::kebab;
 use crate::vector::{Vector, expand_recipes};
 use codec::{
-    ApiVersion, Element, FieldDefault, FieldSpec, FieldType, Fixed, Layout, MessageSpec, NodeKind, NodeRef, Protocol,
-    Value, WireType,
+    AbsentFields, ApiVersion, Element, FieldDefault, FieldSpec, FieldType, Fixed, Layout, MessageSpec, NodeKind,
+    NodeRef, Protocol, Value, WireType,
 };
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 /// Lengths of text and bytes at which something changes: a compact length grows a byte at 127 and 16,383.
 const LENGTHS: [usize; 4] = [1, 126, 127, 128];
-/// Those that are asked for only where the wire type is new: cases of this size cost their keep in every run.
+/// Those that are asked for at the last plain and the last flexible version only: cases of this size cost their keep in
+/// every run.
 const LONG_LENGTHS: [usize; 4] = [16_382, 16_383, 16_384, 32_767];
 /// Numbers of elements; a compact count of 127 takes a second byte.
 const COUNTS: [usize; 4] = [2, 126, 127, 128];
@@ -77,15 +79,18 @@ pub fn missing(protocol: &Protocol, spec: &MessageSpec, known: &[&Vector]) -> Re
         let version = layout.version();
         let of_version: Vec<&Vector> =
             known.iter().copied().filter(|case| case.version == version && case.part.name() == "body").collect();
-        let mut maker = Maker { layout, tag: unused_tag(spec), made: Vec::new() };
+        let mut maker = Maker::new(layout, unused_tag(spec));
         maker.all(edge);
-        let smallest = codec::encode(layout, &layout.smallest_instance()).unwrap_or_default();
-        let parent = of_version.iter().find(|case| case.bytes.as_ref() == Some(&smallest));
+        let parent = of_version.iter().find(|case| case.bytes.as_ref() == Some(&maker.bytes));
         let parent =
             parent.map_or("smallest".to_owned(), |case| case.id.rsplit('/').next().unwrap_or_default().to_owned());
         let mut bytes: BTreeSet<Vec<u8>> = of_version.iter().filter_map(|case| case.bytes.clone()).collect();
+        // What is left out of a value has its default.
+        let whole = |value: &Json| {
+            Value::from_json(layout, value, AbsentFields::Keep).map_or_else(|_| value.clone(), |value| value.to_json())
+        };
         let values = of_version.iter().filter(|case| case.bytes.is_none()).filter_map(|case| case.value.as_ref());
-        let mut refused: BTreeSet<String> = values.map(Json::to_string).collect();
+        let mut refused: BTreeSet<String> = values.map(|value| whole(value).to_string()).collect();
         for mut case in maker.made {
             let new = match (&case.bytes, &case.value) {
                 (Some(whole), _) if !case.cuts.is_empty() => {
@@ -93,9 +98,10 @@ pub fn missing(protocol: &Protocol, spec: &MessageSpec, known: &[&Vector]) -> Re
                     !case.cuts.is_empty()
                 }
                 (Some(whole), _) => bytes.insert(whole.clone()),
-                (None, value) => refused.insert(
-                    value.as_ref().and_then(|value| expand_recipes(value).ok()).unwrap_or_default().to_string(),
-                ),
+                (None, value) => {
+                    let value = value.as_ref().and_then(|value| expand_recipes(value).ok()).unwrap_or_default();
+                    refused.insert(whole(&value).to_string())
+                }
             };
             if !new {
                 continue;
@@ -206,6 +212,10 @@ struct Maker<'l> {
     layout: &'l Layout,
     /// A tag that nobody declares.
     tag: u32,
+    /// The smallest message.
+    smallest: Value,
+    /// Its bytes.
+    bytes: Vec<u8>,
     made: Vec<Made>,
 }
 
@@ -217,35 +227,44 @@ struct Place<'l> {
 }
 
 impl<'l> Maker<'l> {
+    fn new(layout: &'l Layout, tag: u32) -> Maker<'l> {
+        let smallest = layout.smallest_instance();
+        let bytes = codec::encode(layout, &smallest).unwrap_or_default();
+        Maker { layout, tag, smallest, bytes, made: Vec::new() }
+    }
+
     fn all(&mut self, edge: bool) {
-        let smallest = self.layout.smallest_instance();
-        self.valid(
-            "smallest",
-            "well-formed",
-            "",
-            None,
-            &smallest,
-            "The smallest legal message, one element in each array, is read and written.".into(),
-        );
-        let mut places = Vec::new();
-        self.places(0, &smallest, "", &mut places);
+        let smallest = self.smallest.clone();
+        let requires = "The smallest legal message, one element in each array, is read and written.";
+        self.valid("smallest", "well-formed", "", None, &smallest, requires.into());
+        let (mut places, mut structs) = (Vec::new(), Vec::new());
+        self.reach(0, &smallest, "", &mut places, &mut structs);
         for place in &places {
             self.boundaries(place, edge);
         }
-        let mut structs = Vec::new();
-        self.structs(0, &smallest, "", &mut structs);
         for (base, path) in &structs {
             self.unknown_tags(base, path, edge);
         }
-        self.absent_fields(&smallest);
-        self.mutations(&smallest);
-        self.cuts(&smallest);
+        self.absent_fields();
+        self.mutations();
+        self.cuts();
     }
 
-    /// Every field that a value of this layout can hold, with a value in which the way to it exists.
-    fn places(&self, id: u16, base: &Value, path: &str, places: &mut Vec<Place<'l>>) {
-        let layout: &'l Layout = self.layout;
+    /// Every field that a value of this layout can hold, with a value in which the way to it exists; and every struct that
+    /// ends with a tag section, the same way, with its path.
+    fn reach(
+        &self,
+        id: u16,
+        base: &Value,
+        path: &str,
+        places: &mut Vec<Place<'l>>,
+        structs: &mut Vec<(Value, String)>,
+    ) {
+        let layout = self.layout;
         let structure = layout.structure(id);
+        if structure.flexible {
+            structs.push((base.clone(), path.to_owned()));
+        }
         for &number in structure.fields.iter().chain(&structure.tagged) {
             let field = layout.field(number);
             let path = if path.is_empty() { field.name.to_string() } else { format!("{path}.{}", field.name) };
@@ -255,43 +274,8 @@ impl<'l> Maker<'l> {
                 WireType::Array { element: Element::Struct(id), .. } => (id, "[0]"),
                 _ => continue,
             };
-            let base = with(base, &path, self.present(field.wire));
-            self.places(inner, &base, &format!("{path}{step}"), places);
-        }
-    }
-
-    /// Every struct that ends with a tag section: a value that holds it, and its path.
-    fn structs(&self, id: u16, base: &Value, path: &str, structs: &mut Vec<(Value, String)>) {
-        let structure = self.layout.structure(id);
-        if structure.flexible {
-            structs.push((base.clone(), path.to_owned()));
-        }
-        for &number in structure.fields.iter().chain(&structure.tagged) {
-            let field = self.layout.field(number);
-            let path = if path.is_empty() { field.name.to_string() } else { format!("{path}.{}", field.name) };
-            let (inner, step) = match field.wire {
-                WireType::Struct { id, .. } => (id, ""),
-                WireType::Array { element: Element::Struct(id), .. } => (id, "[0]"),
-                _ => continue,
-            };
-            self.structs(inner, &with(base, &path, self.present(field.wire)), &format!("{path}{step}"), structs);
-        }
-    }
-
-    /// The smallest value of a type: not null, one element.
-    fn present(&self, wire: WireType) -> Value {
-        let element = |element| match element {
-            Element::Fixed(fixed) => zero(fixed),
-            Element::String => Value::String(String::new()),
-            Element::Bytes => Value::Bytes(Vec::new()),
-            Element::Struct(id) => self.smallest_struct(id),
-        };
-        match wire {
-            WireType::Fixed(fixed) => zero(fixed),
-            WireType::String { .. } => Value::String(String::new()),
-            WireType::Bytes { .. } => Value::Bytes(Vec::new()),
-            WireType::Struct { id, .. } => self.smallest_struct(id),
-            WireType::Array { element: of, .. } => Value::Array(vec![element(of)]),
+            let base = with(base, &path, layout.smallest_value(field.wire));
+            self.reach(inner, &base, &format!("{path}{step}"), places, structs);
         }
     }
 
@@ -301,7 +285,7 @@ impl<'l> Maker<'l> {
         let WireType::Array { element: Element::Struct(id), .. } = field.wire else { return };
         let mut fields = self.layout.structure(id).fields.iter().map(|&number| self.layout.field(number));
         let Some(text) = fields.find(|field| matches!(field.wire, WireType::String { .. })) else { return };
-        let Value::Array(one) = self.present(field.wire) else { return };
+        let Value::Array(one) = self.layout.smallest_value(field.wire) else { return };
         let long = |letter: &str| {
             one.iter().map(|one| with(one, &text.name, Value::String(letter.repeat(32_767)))).collect::<Vec<_>>()
         };
@@ -312,7 +296,7 @@ impl<'l> Maker<'l> {
 
     /// So many elements: equal ones, but where they have a key. `None` where that is more than a file should hold.
     fn elements(&self, wire: WireType, count: usize) -> Option<Vec<Value>> {
-        let Value::Array(one) = self.present(wire) else { return None };
+        let Value::Array(one) = self.layout.smallest_value(wire) else { return None };
         let one = one.into_iter().next()?;
         let WireType::Array { element: Element::Struct(id), .. } = wire else { return Some(vec![one; count]) };
         let structure = self.layout.structure(id);
@@ -326,14 +310,6 @@ impl<'l> Maker<'l> {
             Some(with(&one, &key.name, value))
         };
         [2, 127].contains(&count).then(|| (0..count).filter_map(numbered).collect())
-    }
-
-    fn smallest_struct(&self, id: u16) -> Value {
-        let fields = self.layout.structure(id).fields.iter().map(|&number| {
-            let field = self.layout.field(number);
-            (field.name.clone(), self.present(field.wire))
-        });
-        Value::Struct(codec::StructValue { fields: fields.collect(), tags: Vec::new() })
     }
 
     /// A value that every codec must write as one and the same bytes, and read back.
@@ -403,7 +379,7 @@ impl<'l> Maker<'l> {
                 }
             }
             WireType::Fixed(fixed) => {
-                let (lowest, highest) = range(fixed);
+                let Some((lowest, highest)) = fixed.integer_range() else { return };
                 for (what, number) in [("min", lowest), ("minus-one", -1), ("one", 1), ("max", highest)] {
                     if (lowest..=highest).contains(&number) && number != 0 {
                         put(what, Value::Integer(number), as_it_is(&number.to_string()));
@@ -514,15 +490,11 @@ impl<'l> Maker<'l> {
     fn explicit_default(&mut self, place: &Place<'_>, tag: u32) {
         let Place { base, path, field } = place;
         let Ok(bytes) = codec::encode(self.layout, base) else { return };
-        let Some(payload) = default_payload(self.layout, field) else { return };
         let holder = path.rsplit_once('.').map_or("", |(holder, _)| holder);
         let Some(end) = tag_section(self.layout, &bytes, holder) else { return };
-        let mut section = Vec::new();
-        codec::wire::write_uvarint(&mut section, 1);
-        codec::wire::write_uvarint(&mut section, tag);
-        codec::wire::write_uvarint(&mut section, u32::try_from(payload.len()).unwrap_or(u32::MAX));
-        section.extend(payload);
-        let Some(bytes) = replaced(&bytes, end, 1, &section) else { return };
+        let size = u32::try_from(field.default_bytes.len()).unwrap_or(u32::MAX);
+        let section = tagged_fields(&[tagged_field(tag, size, &field.default_bytes)]);
+        let Some(bytes) = replaced(&bytes, end..end + 1, &section) else { return };
         let name = plain(path);
         let value = self.stated(&bytes);
         self.made.push(Made {
@@ -567,7 +539,7 @@ impl<'l> Maker<'l> {
     }
 
     /// Fields of other versions, given to this one's encoder.
-    fn absent_fields(&mut self, smallest: &Value) {
+    fn absent_fields(&mut self) {
         let spec = self.layout.spec().clone();
         let version = self.layout.version();
         for field in &spec.fields {
@@ -590,38 +562,28 @@ impl<'l> Maker<'l> {
                 "{path} is not in this version: an encoder refuses it or leaves it out, and writes no byte of it."
             );
             let slug = format!("encode-{}-not-in-version", kebab_path(&path));
-            self.refused(&slug, "encode-field-not-in-version", &path, &with(smallest, &path, value), requires);
+            self.refused(&slug, "encode-field-not-in-version", &path, &with(&self.smallest, &path, value), requires);
         }
     }
 
     /// The smallest message with each length, count, flag and tag section wrong in each way.
-    fn mutations(&mut self, smallest: &Value) {
-        let Ok(bytes) = codec::encode(self.layout, smallest) else { return };
-        let Ok(decoded) = codec::decode(self.layout, &bytes) else { return };
+    fn mutations(&mut self) {
         let mut edits = Vec::new();
-        decoded.view().walk(&mut |path, _, node| {
-            self.edits_of(path, node, &bytes, &mut edits);
-        });
-        let left_over = [
-            ("one-byte-left-over", "00", "a zero byte added at the end"),
-            ("bytes-left-over", "ffffffff", "four bytes ff added at the end"),
-        ];
-        for (slug, more, mutation) in left_over {
-            edits.push(Edit {
-                slug: slug.to_owned(),
-                rule: "left-over",
-                path: String::new(),
-                at: bytes.len(),
-                size: 0,
-                with: codec::parse_hex(more).unwrap_or_default(),
-                requires: "Bytes after the message are refused or reported, and do not change what was read."
-                    .to_owned(),
-                mutation: mutation.to_owned(),
-            });
+        if let Ok(decoded) = codec::decode(self.layout, &self.bytes) {
+            decoded.view().walk(&mut |path, _, node| self.edits_of(node, &mut Edits { path, made: &mut edits }));
+        }
+        let mut whole = Edits { path: "", made: &mut edits };
+        for (slug, more, mutation) in [
+            ("one-byte-left-over", vec![0], "a zero byte added at the end"),
+            ("bytes-left-over", vec![0xff; 4], "four bytes ff added at the end"),
+        ] {
+            let requires = "Bytes after the message are refused or reported, and do not change what was read.";
+            let end = self.bytes.len();
+            whole.add(slug, "left-over", end..end, more, requires.to_owned(), mutation.to_owned());
         }
         for edit in edits {
-            let Some(changed) = replaced(&bytes, edit.at, edit.size, &edit.with) else { continue };
-            let (value, values) = self.readings(&edit, &changed, smallest);
+            let Some(changed) = replaced(&self.bytes, edit.span.clone(), &edit.with) else { continue };
+            let (value, values) = self.readings(&edit, &changed);
             let also_cite = (edit.rule.contains("tag") || edit.rule.contains("uvarint")).then_some("KIP-482");
             self.made.push(Made {
                 slug: edit.slug,
@@ -639,7 +601,8 @@ impl<'l> Maker<'l> {
     }
 
     /// The right readings of changed bytes that a codec may take; none of those that it must refuse.
-    fn readings(&self, edit: &Edit, changed: &[u8], smallest: &Value) -> (Option<Json>, Vec<Json>) {
+    fn readings(&self, edit: &Edit, changed: &[u8]) -> (Option<Json>, Vec<Json>) {
+        let smallest = &self.smallest;
         let json = |value: &Value| {
             let bytes = codec::encode(self.layout, value).unwrap_or_default();
             self.stated(&bytes)
@@ -667,22 +630,13 @@ impl<'l> Maker<'l> {
         }
     }
 
-    fn edits_of(&self, path: &str, node: NodeRef<'_>, bytes: &[u8], edits: &mut Vec<Edit>) {
+    fn edits_of(&self, node: NodeRef<'_>, edits: &mut Edits<'_>) {
+        let bytes = &self.bytes;
         let (start, end) = (node.node().start as usize, node.node().end as usize);
         let left = bytes.len() - start;
-        let name = if path.is_empty() { "the message".to_owned() } else { plain(path) };
-        let mut add = |slug: String,
-                       rule,
-                       at: usize,
-                       size: usize,
-                       with: Vec<u8>,
-                       requires: String,
-                       mutation: String| {
-            let prefix = if path.is_empty() { String::new() } else { kebab_path(path) + "-" };
-            edits.push(Edit { slug: prefix + &slug, rule, path: path.to_owned(), at, size, with, requires, mutation });
-        };
+        let name = edits.name();
         let Some(wire) = node.wire() else { return };
-        let element = path.ends_with(']');
+        let element = edits.path.ends_with(']');
         if element && !matches!(wire, WireType::Struct { .. }) {
             return;
         }
@@ -690,7 +644,14 @@ impl<'l> Maker<'l> {
             WireType::Fixed(Fixed::Bool) => {
                 for (slug, byte) in [("2", 2u8), ("255", 255)] {
                     let requires = format!("Any flag but 0 is true, {name} as well: {byte} is not false.");
-                    add(slug.into(), "bool-other", start, 1, vec![byte], requires, format!("{name} made {byte}"));
+                    edits.add(
+                        slug,
+                        "bool-other",
+                        start..start + 1,
+                        vec![byte],
+                        requires,
+                        format!("{name} made {byte}"),
+                    );
                 }
                 return;
             }
@@ -699,10 +660,10 @@ impl<'l> Maker<'l> {
                     let requires =
                         format!("A marker of {name} other than absent and present is refused or means present.");
                     let mutation = format!("the marker of {name} made 2");
-                    add("marker-2".into(), "struct-marker", start, 1, vec![2], requires, mutation);
+                    edits.add("marker-2", "struct-marker", start..start + 1, vec![2], requires, mutation);
                 }
                 if node.node().kind == NodeKind::Struct && node.structure().is_some_and(|it| it.flexible) {
-                    self.tag_edits(&name, path, end - 1, bytes.len(), edits);
+                    self.tag_edits(&name, end - 1, edits);
                 }
                 return;
             }
@@ -714,7 +675,7 @@ impl<'l> Maker<'l> {
                 ] {
                     let requires = format!("{name} may be any of the numbers that are none: each is read as one.");
                     let mutation = format!("{name} made the NaN of the bits {bits:016x}");
-                    add(slug.into(), "nan-payload", start, 8, bits.to_be_bytes().to_vec(), requires, mutation);
+                    edits.add(slug, "nan-payload", start..start + 8, bits.to_be_bytes().to_vec(), requires, mutation);
                 }
                 return;
             }
@@ -727,9 +688,7 @@ impl<'l> Maker<'l> {
         let wide = if array || matches!(wire, WireType::Bytes { .. }) { 4 } else { 2 };
         let encoded = |number: i64| -> Vec<u8> {
             if compact {
-                let mut out = Vec::new();
-                codec::wire::write_uvarint(&mut out, u32::try_from(number + 1).unwrap_or(u32::MAX));
-                out
+                varint(u32::try_from(number + 1).unwrap_or(u32::MAX))
             } else {
                 number.to_be_bytes()[8 - wide..].to_vec()
             }
@@ -746,12 +705,19 @@ impl<'l> Maker<'l> {
         }
         for (slug, claim) in claims {
             let mutation = format!("the {counted} of {name} made {claim}, with {} bytes left", left - size);
-            add(format!("claims-{slug}"), "truncated", start, size, encoded(claim), past.clone(), mutation);
+            edits.add(
+                &format!("claims-{slug}"),
+                "truncated",
+                start..start + size,
+                encoded(claim),
+                past.clone(),
+                mutation,
+            );
         }
         let no_null = if array { "null-array-not-nullable" } else { "null-not-nullable" };
         if !nullable {
             let requires = format!("{name} has no null in this version: a null there is refused.");
-            add("null".into(), no_null, start, end - start, encoded(-1), requires, format!("{name} made null"));
+            edits.add("null", no_null, start..end, encoded(-1), requires, format!("{name} made null"));
         }
         // The greatest compact length is what 32 bits with a sign call -2.
         let (slug, below, said) = match compact {
@@ -765,7 +731,7 @@ impl<'l> Maker<'l> {
         let rule = if nullable { "negative-length-nullable" } else { no_null };
         let mutation = format!("the {counted} of {name} made {said}");
         // In place of all of it: what follows must not be taken for what a null has not.
-        add(slug.into(), rule, start, end - start, encoded(below), requires, mutation);
+        edits.add(slug, rule, start..end, encoded(below), requires, mutation);
         if let WireType::String { compact, .. } = wire {
             for (slug, text) in
                 [("overlong-utf8", "c080"), ("surrogate", "eda080"), ("cut-utf8", "e282"), ("not-utf8", "fffe")]
@@ -777,88 +743,63 @@ impl<'l> Maker<'l> {
                     "Text of {name} that is not UTF-8 is refused, kept as it is, or shown with replacement characters, and what follows is read right."
                 );
                 let mutation = format!("{name} made the bytes {}", codec::hex(&text));
-                add(slug.into(), "not-utf8", start, end - start, [encoded(length), text].concat(), requires, mutation);
+                edits.add(slug, "not-utf8", start..end, [encoded(length), text].concat(), requires, mutation);
             }
         }
         if compact && let [first] = bytes.get(start..start + size).unwrap_or_default() {
-            varint_edits(counted, &name, start, *first, &mut add);
+            edits.varint("", counted, &name, start, *first);
         }
     }
 
     /// Everything that may be wrong with a tag section, which is the zero byte at `at`.
-    fn tag_edits(&self, name: &str, path: &str, at: usize, length: usize, edits: &mut Vec<Edit>) {
+    fn tag_edits(&self, name: &str, at: usize, edits: &mut Edits<'_>) {
         let tag = self.tag;
-        let left = length - at - 1;
-        let mut add = |slug: String,
-                       rule,
-                       at: usize,
-                       size: usize,
-                       with: Vec<u8>,
-                       requires: String,
-                       mutation: String| {
-            let prefix = if path.is_empty() { String::new() } else { kebab_path(path) + "-" };
-            edits.push(Edit { slug: prefix + &slug, rule, path: path.to_owned(), at, size, with, requires, mutation });
-        };
+        let left = self.bytes.len() - at - 1;
+        let mut add =
+            |slug: &str, rule, with, requires, mutation| edits.add(slug, rule, at..at + 1, with, requires, mutation);
         let past = |what: &str| {
             format!(
                 "The {what} of {name} is not believed: nothing is read past the end, and nothing is reserved for it."
             )
         };
-        let varint = |number: u32| {
-            let mut out = Vec::new();
-            codec::wire::write_uvarint(&mut out, number);
-            out
-        };
         let one_more = u32::try_from(left + 1).unwrap_or(u32::MAX);
         for (slug, count) in [("tags-past-end", one_more), ("tags-2-31-minus-1", i32::MAX as u32)] {
             let mutation = format!("the count of tagged fields of {name} made {count}, with {left} bytes left");
-            add(slug.into(), "truncated", at, 1, varint(count), past("count of tagged fields"), mutation);
+            add(slug, "truncated", varint(count), past("count of tagged fields"), mutation);
         }
         let mutation = format!("the count of tagged fields of {name} made 4294967295 (-1 in 32 bits)");
         let requires = past("count of tagged fields");
-        add("tags-2-32-minus-1".into(), "tag-count-negative", at, 1, varint(u32::MAX), requires, mutation);
-        let one = |number: u32, size: u32, payload: &[u8]| [varint(number), varint(size), payload.to_vec()].concat();
-        let section =
-            |fields: &[Vec<u8>]| [varint(u32::try_from(fields.len()).unwrap_or_default()), fields.concat()].concat();
+        add("tags-2-32-minus-1", "tag-count-negative", varint(u32::MAX), requires, mutation);
         for (slug, size) in [
             ("tag-size-past-end", one_more),
             ("tag-size-2-31-minus-1", i32::MAX as u32),
             ("tag-size-2-32-minus-1", u32::MAX),
         ] {
             let mutation = format!("a tagged field added to {name} that claims {size} bytes, with {left} left");
-            add(
-                slug.into(),
-                "truncated",
-                at,
-                1,
-                section(&[one(tag, size, &[])]),
-                past("size of a tagged field"),
-                mutation,
-            );
+            let section = tagged_fields(&[tagged_field(tag, size, &[])]);
+            add(slug, "truncated", section, past("size of a tagged field"), mutation);
         }
-        let (first, second) = (one(tag, 1, &[0xaa]), one(tag + 1, 1, &[0xbb]));
+        let (first, second) = (tagged_field(tag, 1, &[0xaa]), tagged_field(tag + 1, 1, &[0xbb]));
         let requires = format!("Tagged fields of {name} out of order are refused, or all are read.");
         let mutation = format!("tagged fields {} and {tag} added to {name} in this order", tag + 1);
-        add("tags-unordered".into(), "tags-unordered", at, 1, section(&[second, first.clone()]), requires, mutation);
+        add("tags-unordered", "tags-unordered", tagged_fields(&[second, first.clone()]), requires, mutation);
         let requires = format!(
             "A tagged field of {name} that stands there twice is refused, or all, the first or the last are kept."
         );
         let mutation = format!("tagged field {tag} added to {name} twice");
-        add("tag-repeated".into(), "tag-repeated", at, 1, section(&[first, one(tag, 1, &[0xbb])]), requires, mutation);
+        let twice = tagged_fields(&[first, tagged_field(tag, 1, &[0xbb])]);
+        add("tag-repeated", "tag-repeated", twice, requires, mutation);
         for (slug, number) in [("tag-2-31-minus-1", i32::MAX as u32), ("tag-2-32-minus-1", u32::MAX)] {
             let requires = format!("Tags of {name} are numbers below 2147483647: a greater one is refused or kept.");
             let mutation = format!("tagged field {number} added to {name}");
-            add(slug.into(), "tag-reserved", at, 1, section(&[one(number, 1, &[0xaa])]), requires, mutation);
+            add(slug, "tag-reserved", tagged_fields(&[tagged_field(number, 1, &[0xaa])]), requires, mutation);
         }
-        let mut named = |slug: String, rule, at, size, with, requires, mutation| {
-            add(format!("tags-{slug}"), rule, at, size, with, requires, mutation);
-        };
-        varint_edits("count of tagged fields", name, at, 0, &mut named);
+        edits.varint("tags-", "count of tagged fields", name, at, 0);
     }
 
     /// Every proper prefix of the smallest message.
-    fn cuts(&mut self, smallest: &Value) {
-        let Ok(bytes) = codec::encode(self.layout, smallest) else { return };
+    fn cuts(&mut self) {
+        let bytes = self.bytes.clone();
         let tags_due = |cut: &usize| {
             let prefix = bytes.get(..*cut).unwrap_or_default();
             let error = codec::decode(self.layout, prefix).err();
@@ -902,81 +843,79 @@ struct Edit {
     slug: String,
     rule: &'static str,
     path: String,
-    at: usize,
-    size: usize,
+    /// What is replaced, by offset.
+    span: Range<usize>,
     with: Vec<u8>,
     requires: String,
     mutation: String,
 }
 
-/// The varint `byte` at `at` written in each way that is not its own.
-fn varint_edits(
-    counted: &str,
-    name: &str,
-    at: usize,
-    byte: u8,
-    add: &mut dyn FnMut(String, &'static str, usize, usize, Vec<u8>, String, String),
-) {
-    let more = byte | 0x80;
-    let forms: [(&str, &'static str, Vec<u8>, &str); 4] = [
-        ("two-bytes", "uvarint-non-minimal", vec![more, 0], "written in two bytes"),
-        ("five-bytes", "uvarint-non-minimal", vec![more, 0x80, 0x80, 0x80, 0], "written in five bytes"),
-        ("six-bytes", "uvarint-overlong", vec![more, 0x80, 0x80, 0x80, 0x80, 0], "written in six bytes"),
-        ("bit-32", "uvarint-high-bits", vec![more, 0x80, 0x80, 0x80, 0x10], "given bit 32"),
-    ];
-    for (slug, rule, with, how) in forms {
-        let requires = match rule {
-            "uvarint-non-minimal" => format!(
-                "A varint with needless bytes, here the {counted} of {name}, is refused or stands for the same number."
-            ),
-            "uvarint-overlong" => {
-                format!("A varint ends with its fifth byte at the latest: a longer {counted} of {name} is refused.")
-            }
-            _ => format!(
-                "A varint stands for 32 bits: a bit above them in the {counted} of {name} is refused or has no meaning."
-            ),
-        };
-        add(slug.into(), rule, at, 1, with, requires, format!("the {counted} of {name} {how}"));
+/// The changes at one path.
+struct Edits<'e> {
+    path: &'e str,
+    made: &'e mut Vec<Edit>,
+}
+
+impl Edits<'_> {
+    /// What sentences call the place.
+    fn name(&self) -> String {
+        if self.path.is_empty() { "the message".to_owned() } else { plain(self.path) }
+    }
+
+    fn add(
+        &mut self,
+        slug: &str,
+        rule: &'static str,
+        span: Range<usize>,
+        with: Vec<u8>,
+        requires: String,
+        mutation: String,
+    ) {
+        let slug = if self.path.is_empty() { slug.to_owned() } else { format!("{}-{slug}", kebab_path(self.path)) };
+        self.made.push(Edit { slug, rule, path: self.path.to_owned(), span, with, requires, mutation });
+    }
+
+    /// The varint `byte` at `at` written in each way that is not its own.
+    fn varint(&mut self, prefix: &str, counted: &str, name: &str, at: usize, byte: u8) {
+        let more = byte | 0x80;
+        let forms: [(&str, &'static str, Vec<u8>, &str); 4] = [
+            ("two-bytes", "uvarint-non-minimal", vec![more, 0], "written in two bytes"),
+            ("five-bytes", "uvarint-non-minimal", vec![more, 0x80, 0x80, 0x80, 0], "written in five bytes"),
+            ("six-bytes", "uvarint-overlong", vec![more, 0x80, 0x80, 0x80, 0x80, 0], "written in six bytes"),
+            ("bit-32", "uvarint-high-bits", vec![more, 0x80, 0x80, 0x80, 0x10], "given bit 32"),
+        ];
+        for (slug, rule, with, how) in forms {
+            let requires = match rule {
+                "uvarint-non-minimal" => format!(
+                    "A varint with needless bytes, here the {counted} of {name}, is refused or stands for the same number."
+                ),
+                "uvarint-overlong" => {
+                    format!("A varint ends with its fifth byte at the latest: a longer {counted} of {name} is refused.")
+                }
+                _ => format!(
+                    "A varint stands for 32 bits: a bit above them in the {counted} of {name} is refused or has no meaning."
+                ),
+            };
+            let mutation = format!("the {counted} of {name} {how}");
+            self.add(&format!("{prefix}{slug}"), rule, at..at + 1, with, requires, mutation);
+        }
     }
 }
 
-fn zero(fixed: Fixed) -> Value {
-    match fixed {
-        Fixed::Bool => Value::Bool(false),
-        Fixed::Float64 => Value::Float(0.0.into()),
-        Fixed::Uuid => Value::Uuid([0; 16]),
-        _ => Value::Integer(0),
-    }
+fn varint(number: u32) -> Vec<u8> {
+    let mut out = Vec::new();
+    codec::wire::write_uvarint(&mut out, number);
+    out
 }
 
-fn range(fixed: Fixed) -> (i64, i64) {
-    match fixed {
-        Fixed::Int8 => (i8::MIN.into(), i8::MAX.into()),
-        Fixed::Int16 => (i16::MIN.into(), i16::MAX.into()),
-        Fixed::Uint16 => (0, u16::MAX.into()),
-        Fixed::Int32 => (i32::MIN.into(), i32::MAX.into()),
-        Fixed::Uint32 => (0, u32::MAX.into()),
-        _ => (i64::MIN, i64::MAX),
-    }
+/// A tagged field that claims so many bytes.
+fn tagged_field(tag: u32, size: u32, payload: &[u8]) -> Vec<u8> {
+    [varint(tag), varint(size), payload.to_vec()].concat()
 }
 
-/// The bytes of a tagged field's default; none for a struct, whose default is no value of its own.
-fn default_payload(layout: &Layout, field: &codec::Field) -> Option<Vec<u8>> {
-    let WireType::Fixed(fixed) = field.wire else {
-        return Some(match (&field.default, field.wire) {
-            (Value::Null, WireType::Struct { .. }) => return None,
-            (Value::Null, _) => vec![0],
-            (Value::Array(elements), _) if elements.is_empty() => vec![1],
-            (Value::String(text), _) if text.is_empty() => vec![1],
-            _ => return None,
-        });
-    };
-    debug_assert!(layout.flexible());
-    match &field.default {
-        Value::Bool(value) => Some(vec![u8::from(*value)]),
-        Value::Integer(number) => number.to_be_bytes().get(8 - usize::from(fixed.size())..).map(<[u8]>::to_vec),
-        _ => None,
-    }
+/// A tag section.
+fn tagged_fields(fields: &[Vec<u8>]) -> Vec<u8> {
+    [varint(u32::try_from(fields.len()).unwrap_or_default()), fields.concat()].concat()
 }
 
 /// Offset of the count of tagged fields, a zero, of the struct at a path.
@@ -988,8 +927,8 @@ fn tag_section(layout: &Layout, bytes: &[u8], path: &str) -> Option<usize> {
     (bytes.get(at) == Some(&0)).then_some(at)
 }
 
-fn replaced(bytes: &[u8], at: usize, size: usize, with: &[u8]) -> Option<Vec<u8>> {
-    Some([bytes.get(..at)?, with, bytes.get(at + size..)?].concat())
+fn replaced(bytes: &[u8], span: Range<usize>, with: &[u8]) -> Option<Vec<u8>> {
+    Some([bytes.get(..span.start)?, with, bytes.get(span.end..)?].concat())
 }
 
 /// A path without its brackets, as sentences have it.

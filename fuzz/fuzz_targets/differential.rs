@@ -9,31 +9,12 @@
 #[expect(dead_code)]
 mod messages;
 #[path = "../../adapters/kafka-protocol/src/value.rs"]
+#[expect(dead_code)]
 mod value;
 
 use bytes::{Bytes, BytesMut};
 use codec::properties::named_message;
 use codec::{AbsentFields, Value};
-
-/// Why the adapter's part of this has no answer.
-#[derive(Debug)]
-pub enum Refusal {
-    /// The library does not have it.
-    Unsupported(String),
-    /// The library said no, or no value of it can hold what was asked.
-    Error(String),
-}
-
-impl From<anyhow::Error> for Refusal {
-    fn from(error: anyhow::Error) -> Self {
-        Refusal::Error(format!("{error:#}"))
-    }
-}
-
-/// A refusal by the adapter.
-pub fn bad(why: impl std::fmt::Display) -> Refusal {
-    Refusal::Error(why.to_string())
-}
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let Some((layout, bytes)) = named_message(kafka_conform_fuzz::protocol(), data) else { return };

@@ -12,7 +12,7 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use serde_json::{Value, json};
 
 use crate::messages::{Message, MessageType};
-use crate::value::{hex, unhex};
+use crate::value::{Refusal, bad, hex, unhex};
 
 /// The pinned release stands in the lock file, so that what is reported is what was linked.
 const LOCK: &str = include_str!("../Cargo.lock");
@@ -59,25 +59,6 @@ fn handshake() -> Value {
     });
     json!({"protocol": 1, "peer": "kafka-protocol", "version": version, "language": "rust",
         "supports": supports.collect::<serde_json::Map<_, _>>(), "operations": {}})
-}
-
-/// Why there is no answer.
-pub enum Refusal {
-    /// The library does not have it.
-    Unsupported(String),
-    /// The library said no, or no value of it can hold what was asked.
-    Error(String),
-}
-
-impl From<anyhow::Error> for Refusal {
-    fn from(error: anyhow::Error) -> Self {
-        Refusal::Error(format!("{error:#}"))
-    }
-}
-
-/// A refusal by this adapter: the fault is in the JSON, not in the library.
-pub fn bad(why: impl std::fmt::Display) -> Refusal {
-    Refusal::Error(format!("adapter: {why}"))
 }
 
 fn answer(op: &str, asked: &Value) -> Value {

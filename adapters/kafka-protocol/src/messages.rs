@@ -12,8 +12,7 @@ use kafka_protocol::messages::{
 use kafka_protocol::protocol::{Decodable, Encodable, HeaderVersion, Message as Versioned, VersionRange};
 use serde_json::{Map, Value, json};
 
-use crate::value::{Json, at, hex, unhex};
-use crate::{Refusal, bad};
+use crate::value::{Json, Refusal, at, bad, hex, unhex};
 
 /// A decoded or parsed message.
 pub trait Message {

@@ -6,7 +6,25 @@ use kafka_protocol::protocol::StrBytes;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::{Refusal, bad};
+/// Why there is no answer.
+#[derive(Debug)]
+pub enum Refusal {
+    /// The library does not have it.
+    Unsupported(String),
+    /// The library said no, or no value of it can hold what was asked.
+    Error(String),
+}
+
+impl From<anyhow::Error> for Refusal {
+    fn from(error: anyhow::Error) -> Self {
+        Refusal::Error(format!("{error:#}"))
+    }
+}
+
+/// A refusal by this adapter: the fault is in the JSON, not in the library.
+pub fn bad(why: impl std::fmt::Display) -> Refusal {
+    Refusal::Error(format!("adapter: {why}"))
+}
 
 /// A value of the crate that has a JSON form.
 pub trait Json: Sized {

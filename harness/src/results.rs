@@ -272,13 +272,16 @@ fn bounded(json: Json, most: usize) -> (Json, usize) {
 
 /// A text, cut where it is longer than `most` bytes: copied, since the start of a large block keeps its hole from being
 /// used again.
-fn kept(text: String, most: usize) -> String {
+pub(crate) fn kept(text: String, most: usize) -> String {
     match text.len() {
-        length if length > most => {
-            format!("{}... (cut, {length} bytes in all)", &text[..text.floor_char_boundary(most)])
-        }
+        length if length > most => cut_short(&text[..text.floor_char_boundary(most)], length),
         _ => text,
     }
+}
+
+/// The beginning of something that has so many bytes.
+pub(crate) fn cut_short(beginning: &str, bytes: usize) -> String {
+    format!("{beginning}... (cut, {bytes} bytes in all)")
 }
 
 /// A whole `results.jsonl`.

@@ -7,6 +7,7 @@ use serde_json::Value as Json;
 
 use super::message::{Request, response_layout};
 use crate::exchange::{Send, Step};
+use crate::results::{cut_short, kept};
 
 /// The most bytes of a frame that an outcome shows.
 const FRAME_SHOWN: usize = 4096;
@@ -106,7 +107,7 @@ fn secret_entries(frame: &Frame) -> HashSet<String> {
 /// Bytes as hex for an outcome, cut where there are very many.
 pub fn evidence(bytes: &[u8]) -> String {
     match bytes.get(..FRAME_SHOWN) {
-        Some(beginning) if bytes.len() > FRAME_SHOWN => cut(&hex(beginning), bytes.len()),
+        Some(beginning) if bytes.len() > FRAME_SHOWN => cut_short(&hex(beginning), bytes.len()),
         _ => hex(bytes),
     }
 }
@@ -118,9 +119,5 @@ pub fn value_evidence(value: Json) -> Json {
     if text.len() <= VALUE_SHOWN {
         return value;
     }
-    cut(&text[..text.floor_char_boundary(VALUE_SHOWN)], text.len()).into()
-}
-
-fn cut(beginning: &str, bytes: usize) -> String {
-    format!("{beginning}... (cut, {bytes} bytes in all)")
+    kept(text, VALUE_SHOWN).into()
 }

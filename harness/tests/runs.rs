@@ -60,6 +60,16 @@ impl Server {
     fn last_received(&self) -> String {
         codec::hex(self.received.lock().unwrap().last().expect("it was asked"))
     }
+
+    /// The one fault that was found: that it ended, upon what it received last.
+    #[track_caller]
+    fn the_crash<'c>(&self, certified: &'c Certified) -> &'c Outcome {
+        assert_eq!(certified.code, Some(1), "{}", certified.said);
+        let [crash] = certified.faults()[..] else { panic!("{:#?}", certified.faults()) };
+        assert_eq!((crash.class, crash.severity), (Some(Class::Crash), Some(1)));
+        assert_eq!(crash.sent.as_deref(), Some(&*self.last_received()));
+        crash
+    }
 }
 
 /// Serves until it is to end; gives the time until it is to be there again.
@@ -149,11 +159,7 @@ const IN_A_CASE: usize = 3;
 fn a_broker_that_ends_within_a_case_crashed_and_the_rest_is_not_run() {
     let server = Server::start(|number, _| if number < IN_A_CASE { Act::Answer } else { Act::End(None) });
     let certified = server.certify(&[]);
-    assert_eq!(certified.code, Some(1), "{}", certified.said);
-    let faults = certified.faults();
-    let [crash] = faults.as_slice() else { panic!("{faults:#?}") };
-    assert_eq!((crash.class, crash.severity), (Some(Class::Crash), Some(1)));
-    assert_eq!(crash.sent.as_deref(), Some(&*server.last_received()));
+    let crash = server.the_crash(&certified);
     assert!(crash.detail.as_ref().unwrap().contains("accepts no connection any more"), "{crash:?}");
     let gone = certified.not_run("the broker is gone: it accepts no connection any more");
     assert!(gone > 0);
@@ -168,11 +174,7 @@ fn a_broker_that_ends_within_a_case_crashed_and_the_rest_is_not_run() {
 fn a_broker_that_ends_between_two_cases_crashed_by_what_was_sent_last() {
     let server = Server::start(|number, _| if number < IN_A_CASE { Act::Answer } else { Act::AnswerAndEnd(None) });
     let certified = server.certify(&[]);
-    assert_eq!(certified.code, Some(1), "{}", certified.said);
-    let faults = certified.faults();
-    let [crash] = faults.as_slice() else { panic!("{faults:#?}") };
-    assert_eq!(crash.class, Some(Class::Crash));
-    assert_eq!(crash.sent.as_deref(), Some(&*server.last_received()));
+    let crash = server.the_crash(&certified);
     let detail = crash.detail.as_ref().unwrap();
     assert!(detail.contains("sent last was broker/api-versions/v0/") && !detail.contains(&crash.case), "{crash:?}");
     assert!(certified.not_run("the broker is gone") > 0);
@@ -182,11 +184,7 @@ fn a_broker_that_ends_between_two_cases_crashed_by_what_was_sent_last() {
 fn a_broker_that_ends_once_it_was_met_crashed_by_the_suites_own_request() {
     let server = Server::start(|_, _| Act::AnswerAndEnd(None));
     let certified = server.certify(&[]);
-    assert_eq!(certified.code, Some(1), "{}", certified.said);
-    let faults = certified.faults();
-    let [crash] = faults.as_slice() else { panic!("{faults:#?}") };
-    assert_eq!(crash.class, Some(Class::Crash));
-    assert_eq!(crash.sent.as_deref(), Some(&*server.last_received()));
+    let crash = server.the_crash(&certified);
     assert!(
         crash.detail.as_ref().unwrap().contains("a request of the suite's own, ApiVersions version 0"),
         "{crash:?}"

@@ -215,11 +215,11 @@ impl Attestation<'_> {
     pub fn changes(&self, all: &Vectors) -> Vec<Change> {
         let mut versions: BTreeMap<(&str, &str), usize> = BTreeMap::new();
         for case in &all.cases {
-            *versions.entry(place(case)).or_default() += 1;
+            *versions.entry(case.place()).or_default() += 1;
         }
         let mut groups: BTreeMap<(&str, &str), Vec<&Attested<'_>>> = BTreeMap::new();
         for vector in &self.vectors {
-            groups.entry(place(vector.case)).or_default().push(vector);
+            groups.entry(vector.case.place()).or_default().push(vector);
         }
         groups.retain(|place, group| versions.get(place) == Some(&group.len()));
         let change = |(&(message, slug), group): (&(&str, &str), &Vec<&Attested<'_>>)| {
@@ -239,24 +239,21 @@ impl Attestation<'_> {
                 remove: was.iter().filter(|author| disagrees(author)).cloned().collect(),
                 sound: true,
             };
-            let left: BTreeSet<_> =
-                change.source().iter().filter_map(|author| family(self.sources, author).map(str::to_owned)).collect();
-            change.sound = change.remove.is_empty() || left.len() >= 2;
+            change.sound = change.remove.is_empty() || families(self.sources, &change.source()).len() >= 2;
             change
         };
         groups.iter().map(change).filter(|change| !change.add.is_empty() || !change.remove.is_empty()).collect()
     }
 }
 
+/// The families of authors.
+pub fn families<'s>(sources: &'s BTreeMap<String, Source>, authors: &[String]) -> BTreeSet<&'s str> {
+    authors.iter().filter_map(|author| family(sources, author)).collect()
+}
+
 /// The family of an author.
 fn family<'s>(sources: &'s BTreeMap<String, Source>, author: &str) -> Option<&'s str> {
     Some(&sources.get(author.split('@').next()?)?.family)
-}
-
-/// Message and slug: where a case stands, whatever its version.
-fn place(case: &Vector) -> (&str, &str) {
-    let mut parts = case.id.split('/');
-    (parts.nth(1).unwrap_or_default(), parts.nth(1).unwrap_or_default())
 }
 
 /// Asks the authors of the selected valid vectors, and with `others` every codec that `sources.json` lists about all of

@@ -4,7 +4,7 @@ use crate::client_case::{self, ClientCase};
 use crate::definitions;
 use crate::exchange;
 use crate::results::{CaseInfo, Level, Role};
-use crate::vector::{Lint, Vector, Vectors};
+use crate::vector::{self, Lint, Vector, Vectors};
 use codec::{ApiVersion, Protocol};
 use include_dir::{Dir, include_dir};
 use serde_json::Value as Json;
@@ -68,7 +68,12 @@ impl Cases {
 
     /// The ids of codec cases as they were recorded, `vectors/ids.txt`.
     pub fn bundled_ids() -> &'static str {
-        VECTORS.get_file("ids.txt").and_then(|file| file.contents_utf8()).unwrap_or_default()
+        text("ids.txt")
+    }
+
+    /// What makes each codec case that case, as [`vector::contents`] has it.
+    pub fn bundled_contents() -> Result<BTreeMap<String, String>, serde_json::Error> {
+        vector::contents(&texts("codec"))
     }
 
     /// Every case at every version, by id.

@@ -82,8 +82,7 @@ pub fn missing(protocol: &Protocol, spec: &MessageSpec, known: &[&Vector]) -> Re
         let mut maker = Maker::new(layout, unused_tag(spec));
         maker.all(edge);
         let parent = of_version.iter().find(|case| case.bytes.as_ref() == Some(&maker.bytes));
-        let parent =
-            parent.map_or("smallest".to_owned(), |case| case.id.rsplit('/').next().unwrap_or_default().to_owned());
+        let parent = parent.map_or("smallest", |case| case.slug()).to_owned();
         let mut bytes: BTreeSet<Vec<u8>> = of_version.iter().filter_map(|case| case.bytes.clone()).collect();
         // What is left out of a value has its default.
         let whole = |value: &Json| {
@@ -176,7 +175,7 @@ fn with_unique_slugs(mut derived: Vec<Derived>, known: &[&Vector]) -> Vec<Derive
     for case in &derived {
         *count.entry(case.slug.clone()).or_default() += 1;
     }
-    let taken: BTreeSet<&str> = known.iter().filter_map(|case| case.id.rsplit('/').next()).collect();
+    let taken: BTreeSet<&str> = known.iter().map(|case| case.slug()).collect();
     // Of prefixes each has its length at the end.
     let is_length = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit());
     let of_prefix = |other: &&str, slug: &str| {

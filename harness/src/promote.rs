@@ -165,7 +165,7 @@ impl<'p> Find<'p> {
         let slug = slug.unwrap_or_else(|| {
             let place = if path.is_empty() { String::new() } else { format!("-{}", kebab(&path.replace('.', ""))) };
             let base = format!("found{place}-{rule}");
-            let taken = |slug: &str| known.iter().any(|case| case.id.rsplit('/').next() == Some(slug));
+            let taken = |slug: &str| known.iter().any(|case| case.slug() == slug);
             let numbered = (2..).map(|number| format!("{base}-{number}"));
             std::iter::once(base.clone()).chain(numbered).find(|slug| !taken(slug)).unwrap_or(base)
         });
@@ -178,7 +178,7 @@ impl<'p> Find<'p> {
             bytes: BTreeMap::from([(version, self.bytes.clone())]),
             value: None,
             values: Vec::new(),
-            parent: nearest.as_ref().and_then(|(_, case)| case.id.rsplit('/').next()).map(str::to_owned),
+            parent: nearest.as_ref().map(|(_, case)| case.slug().to_owned()),
             mutation: nearest.map(|((at, was, with), _)| mutation(at, was, with)),
             cuts: BTreeMap::new(),
         })

@@ -423,6 +423,19 @@ pub struct Vector {
     pub mutation: Option<String>,
 }
 
+impl Vector {
+    /// File and slug: where it stands, whatever its version.
+    pub fn place(&self) -> (&str, &str) {
+        let mut parts = self.id.split('/');
+        (parts.nth(1).unwrap_or_default(), parts.nth(1).unwrap_or_default())
+    }
+
+    /// The last part of its id.
+    pub fn slug(&self) -> &str {
+        self.place().1
+    }
+}
+
 /// Every codec case, and what it rests on.
 #[derive(Debug)]
 pub struct Vectors {
@@ -432,8 +445,18 @@ pub struct Vectors {
     pub sources: BTreeMap<String, Source>,
     /// The cases, by id.
     pub cases: Vec<Vector>,
-    /// A hash of what makes each case of the files, by message and id: `describe-configs-request/keys-null-v0`.
-    pub contents: BTreeMap<String, String>,
+}
+
+/// A hash of what makes each case of files that load, by message and id: `describe-configs-request/keys-null-v0`. It is
+/// what ids are held to, which is no matter of any run.
+pub fn contents(files: &[(&str, &str)]) -> Result<BTreeMap<String, String>, serde_json::Error> {
+    let mut contents = BTreeMap::new();
+    for (_, text) in files {
+        let raw: RawFile = serde_json::from_str(text)?;
+        let slug = kebab(&raw.message);
+        contents.extend(raw.cases.iter().map(|case| (format!("{slug}/{}", case.id), case.content())));
+    }
+    Ok(contents)
 }
 
 /// Something wrong with a vector file: which file, which case, what.
@@ -472,14 +495,14 @@ impl Vectors {
         let rules = rules.into_iter().map(|rule| (rule.id.clone(), Arc::new(rule))).collect();
         let sources: SourcesFile = serde_json::from_str(sources).map_err(|error| file_lint("sources.json", error))?;
         let sources = sources.sources.into_iter().map(|source| (source.name.clone(), source)).collect();
-        let vectors = Vectors { rules, sources, cases: Vec::new(), contents: BTreeMap::new() };
+        let vectors = Vectors { rules, sources, cases: Vec::new() };
         Loading { protocol, vectors, lints: Vec::new(), parents: Vec::new(), authors: true }.load(files)
     }
 
     /// Cases on these rules and sources that nobody was asked about yet: all is linted but authors and parents.
     pub fn of_texts(&self, protocol: &Protocol, files: &[(&str, &str)]) -> Result<Vectors, Vec<Lint>> {
         let (rules, sources) = (self.rules.clone(), self.sources.clone());
-        let vectors = Vectors { rules, sources, cases: Vec::new(), contents: BTreeMap::new() };
+        let vectors = Vectors { rules, sources, cases: Vec::new() };
         Loading { protocol, vectors, lints: Vec::new(), parents: Vec::new(), authors: false }.load(files)
     }
 }
@@ -530,7 +553,6 @@ impl Loading<'_> {
                 whats.push("this id is there twice".to_owned());
             }
             self.case(&spec, &slug, &case, &mut whats);
-            self.vectors.contents.insert(format!("{slug}/{}", case.id), case.content());
             self.lints.extend(whats.into_iter().map(|what| Lint {
                 file: file.to_owned(),
                 case: case.id.clone(),
@@ -682,15 +704,10 @@ impl Loading<'_> {
 
     /// A parent is a case of the same file by its id, or any case by its full id.
     fn parents(&mut self) {
-        let parts = |case: &'_ Vector| -> Option<(String, String)> {
-            let mut parts = case.id.split('/');
-            Some((parts.nth(1)?.to_owned(), parts.nth(1)?.to_owned()))
-        };
         let ids: BTreeSet<&str> = self.vectors.cases.iter().map(|case| case.id.as_str()).collect();
-        let slugs: BTreeSet<(String, String)> = self.vectors.cases.iter().filter_map(parts).collect();
+        let places: BTreeSet<(&str, &str)> = self.vectors.cases.iter().map(Vector::place).collect();
         let exists = |file: &str, parent: &str| {
-            let of_file = (file.trim_end_matches(".json").to_owned(), parent.to_owned());
-            ids.contains(parent) || slugs.contains(&of_file)
+            ids.contains(parent) || places.contains(&(file.trim_end_matches(".json"), parent))
         };
         for (file, case, parent) in &self.parents {
             if !exists(file, parent) {

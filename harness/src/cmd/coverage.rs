@@ -1,7 +1,7 @@
 //! `coverage`: which rules the codec cases leave untested.
 
 use super::matrix::bundled_cases;
-use super::{Exit, Failure, Outcome};
+use super::{Exit, Outcome};
 use crate::coverage::{Coverage, measure};
 use crate::{definitions, dump};
 
@@ -24,9 +24,7 @@ pub struct Args {
 pub fn run(args: Args) -> Outcome {
     let protocol = definitions::bundled();
     for name in &args.messages {
-        if protocol.message(name).is_none() {
-            return Err(Failure::unknown("message", name, protocol.messages().map(|spec| &*spec.name)));
-        }
+        super::message(protocol, name)?;
     }
     let cases = bundled_cases()?;
     let wanted = |message: &str| args.messages.is_empty() || args.messages.iter().any(|name| name == message);

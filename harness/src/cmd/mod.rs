@@ -1,7 +1,9 @@
 //! The subcommands of `kafka-conform`, one file each.
 
 use clap::{Parser, Subcommand};
+use codec::{MessageSpec, Protocol};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 pub mod certify;
 pub mod coverage;
@@ -77,6 +79,12 @@ impl Failure {
         let hint = if near.is_empty() { String::new() } else { format!("; nearest: {}", near.join(", ")) };
         Failure::usage(format!("no {what} is called {name:?}{hint}"))
     }
+}
+
+/// A message by its name, or the nearest names.
+fn message<'p>(protocol: &'p Protocol, name: &str) -> Result<&'p Arc<MessageSpec>, Failure> {
+    let names = || protocol.messages().map(|spec| &*spec.name);
+    protocol.message(name).ok_or_else(|| Failure::unknown("message", name, names()))
 }
 
 impl<E: Into<anyhow::Error>> From<E> for Failure {

@@ -149,7 +149,7 @@ fn lint(args: Lint) -> Outcome {
         Ok(cases) => cases,
         Err(lints) => return said(&lints),
     };
-    let contents = &cases.vectors.contents;
+    let contents = &Cases::bundled_contents()?;
     let mut text = Cases::bundled_ids().to_owned();
     if args.record {
         let checkout =
@@ -188,9 +188,7 @@ fn said(lints: &[String]) -> Outcome {
 fn derive(args: Derive) -> Outcome {
     let (cases, protocol) = (bundled_cases()?, definitions::bundled());
     for name in &args.messages {
-        if protocol.message(name).is_none() {
-            return Err(Failure::unknown("message", name, protocol.messages().map(|spec| &*spec.name)));
-        }
+        super::message(protocol, name)?;
     }
     let mut exit = Exit::Expected;
     process::catch_interrupts();
@@ -212,13 +210,10 @@ fn derive(args: Derive) -> Outcome {
             exit = Exit::Failed;
             continue;
         }
-        let checkout =
-            adapter::checkout().context("cases are written to a checkout of this repository: run it there")?;
-        let path = checkout.join(format!("vectors/codec/{}.json", kebab(&spec.name)));
-        let (text, unconfirmed) = vouched(protocol, &cases.vectors, spec, derived)?;
-        let (count, file) = add_cases(&path, spec, &text)?;
-        std::fs::write(&path, file).with_context(|| format!("writing {}", path.display()))?;
-        anstream::println!("{}: {count} cases added; `vectors lint --record` records their ids", spec.name);
+        let path = case_file(spec)?;
+        let (vouched, unconfirmed) = vouched(protocol, &cases.vectors, spec, derived)?;
+        add_cases(&path, spec, &vouched)?;
+        anstream::println!("{}: {} cases added; `vectors lint --record` records their ids", spec.name, vouched.len());
         for line in &unconfirmed {
             anstream::println!("{line}");
             exit = Exit::Failed;
@@ -236,13 +231,8 @@ fn vouched(
     derived: Vec<derive::Derived>,
 ) -> anyhow::Result<(Vec<Json>, Vec<String>)> {
     let texts: Vec<Json> = derived.iter().map(|case| case_json(case, &[])).collect();
-    let file = serde_json::json!({ "message": &*spec.name, "cases": texts }).to_string();
-    let name = format!("{}.json", kebab(&spec.name));
-    let loaded = vectors.of_texts(protocol, &[(&name, &file)]);
-    let loaded = loaded.map_err(|lints| {
-        let lints: Vec<String> = lints.iter().map(ToString::to_string).collect();
-        anyhow::anyhow!("derived cases do not lint: this is a fault of ours\n{}", lints.join("\n"))
-    })?;
+    let loaded = unasked(protocol, vectors, spec, &texts)
+        .map_err(|lints| anyhow::anyhow!("derived cases do not lint: this is a fault of ours\n{}", lints.join("\n")))?;
     let valid = loaded.cases.iter().filter(|case| case.rule.result == Expected::Valid);
     let selected: BTreeSet<String> = valid.map(|case| case.id.clone()).collect();
     let progress = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
@@ -258,12 +248,7 @@ fn vouched(
             continue;
         }
         let source = changes.iter().find(|change| change.case == case.slug).map(Change::source).unwrap_or_default();
-        let families: BTreeSet<&str> = source
-            .iter()
-            .filter_map(|author| vectors.sources.get(author.split('@').next()?))
-            .map(|source| source.family.as_str())
-            .collect();
-        if families.len() >= 2 {
+        if attest::families(&vectors.sources, &source).len() >= 2 {
             cases.push(case_json(case, &source));
         } else {
             let by = if source.is_empty() { "nobody".to_owned() } else { source.join(", ") };
@@ -287,11 +272,7 @@ fn promote(args: Promote) -> Outcome {
     let (cases, protocol) = (bundled_cases()?, definitions::bundled());
     let input = std::fs::read(&args.file).with_context(|| format!("reading {}", args.file.display()))?;
     let (spec, version, bytes) = match (&args.message, args.version) {
-        (Some(name), Some(version)) => {
-            let spec = protocol.message(name).cloned();
-            let names = || protocol.messages().map(|spec| &*spec.name);
-            (spec.ok_or_else(|| Failure::unknown("message", name, names()))?, version, input.as_slice())
-        }
+        (Some(name), Some(version)) => (super::message(protocol, name)?.clone(), version, input.as_slice()),
         _ => {
             let named = codec::properties::named_message(protocol, &input);
             let (layout, bytes) = named.ok_or_else(|| Failure::usage("the file names no message: give --message"))?;
@@ -316,17 +297,12 @@ fn promote(args: Promote) -> Outcome {
     if rule.result == Expected::Valid {
         case.value = find.value();
     }
-    let name = format!("{}.json", kebab(&spec.name));
-    let file = |json: &Json| serde_json::json!({ "message": &*spec.name, "cases": [json] }).to_string();
     let json = |case: &derive::Derived, source: &[String]| {
         let mut json = case_json(case, source);
         json["part"] = args.part.clone().into();
         json
     };
-    let lint = |json: &Json| match cases.vectors.of_texts(protocol, &[(&name, &file(json))]) {
-        Ok(loaded) => Ok(loaded),
-        Err(lints) => Err(lints.iter().map(ToString::to_string).collect::<Vec<_>>()),
-    };
+    let lint = |json: &Json| unasked(protocol, &cases.vectors, &spec, std::slice::from_ref(json));
     let loaded = match lint(&json(&case, &[])) {
         Ok(loaded) => loaded,
         Err(lints) => {
@@ -389,11 +365,8 @@ fn promote(args: Promote) -> Outcome {
     }
     anstream::eprintln!("{}", visible(&lines.join("\n")));
     if args.write && vouched && unreported.is_empty() {
-        let checkout =
-            adapter::checkout().context("cases are written to a checkout of this repository: run it there")?;
-        let path = checkout.join(format!("vectors/codec/{name}"));
-        let (_, text) = add_cases(&path, &spec, std::slice::from_ref(&json))?;
-        std::fs::write(&path, text).with_context(|| format!("writing {}", path.display()))?;
+        let path = case_file(&spec)?;
+        add_cases(&path, &spec, std::slice::from_ref(&json))?;
         anstream::eprintln!("{}: {} added", path.display(), case.slug);
     } else {
         dump::print(&format!("{json:#}\n"))?;
@@ -448,8 +421,26 @@ fn ranges(numbers: &BTreeSet<usize>) -> String {
     ranges.iter().map(text).collect::<Vec<_>>().join(",")
 }
 
-/// A case file with cases added at its end, each member on a line of its own; how many, and the text.
-fn add_cases(path: &std::path::Path, spec: &codec::MessageSpec, cases: &[Json]) -> anyhow::Result<(usize, String)> {
+/// Cases of a message that nobody was asked about yet; the error is what the lint says of them.
+fn unasked(
+    protocol: &codec::Protocol,
+    vectors: &Vectors,
+    spec: &codec::MessageSpec,
+    cases: &[Json],
+) -> Result<Vectors, Vec<String>> {
+    let file = serde_json::json!({ "message": &*spec.name, "cases": cases }).to_string();
+    let loaded = vectors.of_texts(protocol, &[(&format!("{}.json", kebab(&spec.name)), &file)]);
+    loaded.map_err(|lints| lints.iter().map(ToString::to_string).collect())
+}
+
+/// Where the checkout has the cases of a message.
+fn case_file(spec: &codec::MessageSpec) -> anyhow::Result<PathBuf> {
+    let checkout = adapter::checkout().context("cases are written to a checkout of this repository: run it there")?;
+    Ok(checkout.join(format!("vectors/codec/{}.json", kebab(&spec.name))))
+}
+
+/// Adds cases at the end of a case file, each member on a line of its own.
+fn add_cases(path: &std::path::Path, spec: &codec::MessageSpec, cases: &[Json]) -> anyhow::Result<()> {
     let end = "\n  ]\n}\n";
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
@@ -466,7 +457,7 @@ fn add_cases(path: &std::path::Path, spec: &codec::MessageSpec, cases: &[Json]) 
         let comma = if text.ends_with('[') { "" } else { "," };
         text += &format!("{comma}\n    {{\n{}\n    }}", members.join(",\n"));
     }
-    Ok((cases.len(), text + end))
+    std::fs::write(path, text + end).with_context(|| format!("writing {}", path.display()))
 }
 
 fn attest(args: Attest) -> Outcome {
@@ -602,7 +593,7 @@ fn full_id(case: &Vector, parent: &str, ids: &BTreeSet<&str>) -> String {
     if ids.contains(parent) {
         return parent.to_owned();
     }
-    let message = case.id.split('/').nth(1).unwrap_or_default();
+    let (message, _) = case.place();
     let own = format!("codec/{message}/v{}/{parent}", case.version);
     let stands = |id: &&&str| id.split('/').nth(1) == Some(message) && id.split('/').nth(3) == Some(parent);
     match ids.contains(own.as_str()) {

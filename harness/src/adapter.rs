@@ -13,7 +13,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -150,6 +150,40 @@ pub struct Known {
     pub reported: String,
     /// How it shows without this suite.
     pub proof: Proof,
+}
+
+impl Known {
+    /// What is wrong with the entry, beside the cases there are: one that is mistyped would stand for nothing, or for more
+    /// than it says.
+    pub fn lint<'c>(&self, ids: impl Iterator<Item = &'c str> + Clone) -> Vec<String> {
+        let mut wrong = Vec::new();
+        if self.cases.is_empty() {
+            wrong.push("cases is empty".to_owned());
+        }
+        for pattern in &self.cases {
+            match crate::matrix::Globs::new(std::slice::from_ref(pattern)) {
+                Err(error) => wrong.push(format!("cases: {error:#}")),
+                Ok(globs) if !ids.clone().any(|id| globs.matches(id)) => {
+                    wrong.push(format!("cases: no case has an id like {pattern:?}: `kafka-conform list` shows all"));
+                }
+                Ok(_) => {}
+            }
+        }
+        if self.count == 0 {
+            wrong.push("count is 0: an entry stands for at least one outcome".to_owned());
+        }
+        let digits = |text: &str, count| text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit());
+        let date = |text: &str| {
+            let parts: Vec<&str> = text.split('-').collect();
+            matches!(parts[..], [year, month, day] if digits(year, 4) && digits(month, 2) && digits(day, 2))
+        };
+        let link = |text: &str| text.starts_with("https://") || text.starts_with("http://");
+        if self.reported != "never" && !date(&self.reported) && !link(&self.reported) {
+            let due = "never, a date such as 2026-01-31, or a link";
+            wrong.push(format!("reported is {:?}, and should be {due}", self.reported));
+        }
+        wrong
+    }
 }
 
 /// A command that shows a fault without this suite.
@@ -382,50 +416,97 @@ pub struct Handshake {
     #[serde(default)]
     pub language: String,
     /// What it decodes and encodes, by message.
-    #[serde(default, deserialize_with = "supports")]
-    pub supports: BTreeMap<String, Supported>,
-    /// Client operations and their options.
     #[serde(default)]
-    pub operations: BTreeMap<String, Json>,
+    pub supports: BTreeMap<String, Supported>,
+    /// What it does as a client.
+    #[serde(default)]
+    pub operations: BTreeMap<String, OperationSupport>,
     /// Whether it reaches internals of the library.
     #[serde(default)]
     pub internal: bool,
 }
 
-/// Version ranges of one message; what is not declared is [`VersionRange::NONE`].
-#[derive(Clone, Copy, Debug)]
+/// Version ranges of one message; what is not declared is [`VersionRange::NONE`]. A range that is mistyped is an error: it
+/// must not count as a version that the peer does not have.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Supported {
     /// What it decodes.
+    #[serde(default = "no_version", deserialize_with = "range")]
     pub decode: VersionRange,
     /// What it encodes.
+    #[serde(default = "no_version", deserialize_with = "range")]
     pub encode: VersionRange,
 }
 
-/// Reads every range at once: one that is mistyped must not count as a version that the peer does not have.
-fn supports<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, Supported>, D::Error> {
-    #[derive(Deserialize)]
-    struct Texts {
-        decode: Option<String>,
-        encode: Option<String>,
+fn no_version() -> VersionRange {
+    VersionRange::NONE
+}
+
+fn range<'de, D: Deserializer<'de>>(deserializer: D) -> Result<VersionRange, D::Error> {
+    let text = Option::<String>::deserialize(deserializer)?;
+    text.map_or(Ok(VersionRange::NONE), |text| text.parse().map_err(D::Error::custom))
+}
+
+/// What an operation of a client can be asked for, and what it shows. Other keys are mistyped: a case must not be left out
+/// for that.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OperationSupport {
+    /// Whether single configs can be asked for by their names.
+    pub keys: bool,
+    /// Whether synonyms can be asked for.
+    pub synonyms: bool,
+    /// Whether documentation can be asked for.
+    pub documentation: bool,
+    /// Whether it can ask for an alteration to be validated only.
+    pub validate_only: bool,
+    /// The fields of results that it shows; all where it does not say.
+    pub shows: Option<BTreeSet<String>>,
+}
+
+impl OperationSupport {
+    /// Whether it has an option, by its name in the protocol of adapters.
+    pub fn has(&self, option: &str) -> bool {
+        match option {
+            "keys" => self.keys,
+            "synonyms" => self.synonyms,
+            "documentation" => self.documentation,
+            "validate_only" => self.validate_only,
+            _ => false,
+        }
     }
-    let declared = BTreeMap::<String, Texts>::deserialize(deserializer)?;
-    let parsed = declared.into_iter().map(|(message, Texts { decode, encode })| {
-        let range = |text: Option<String>, what: &str| match text {
-            None => Ok(VersionRange::NONE),
-            Some(text) => text.parse().map_err(|error| D::Error::custom(format!("supports.{message}.{what}: {error}"))),
-        };
-        let supported = Supported { decode: range(decode, "decode")?, encode: range(encode, "encode")? };
-        Ok((message, supported))
-    });
-    parsed.collect()
 }
 
 impl Handshake {
+    /// Reads the answer to `start`; an error says which member of it is wrong.
+    pub fn read(answer: Json) -> anyhow::Result<Handshake> {
+        let handshake: Handshake = serde_path_to_error::deserialize(answer)
+            .map_err(|error| anyhow::anyhow!("the handshake is not one: {error}"))?;
+        anyhow::ensure!(handshake.protocol == 1, "it speaks protocol {}, not 1", handshake.protocol);
+        let members = [("peer", &handshake.peer), ("version", &handshake.version), ("language", &handshake.language)];
+        for (what, text) in members {
+            check_name(text).map_err(|why| anyhow::anyhow!("the handshake's {what} {why}"))?;
+        }
+        Ok(handshake)
+    }
+
     /// Versions of a message that it decodes or encodes.
     pub fn range(&self, message: &str, encode: bool) -> VersionRange {
         let supported = self.supports.get(message);
         supported.map_or(VersionRange::NONE, |supported| if encode { supported.encode } else { supported.decode })
     }
+}
+
+/// Whether a text can be the name, version or language of a peer, which are part of every outcome, page and command.
+pub fn check_name(text: &str) -> Result<(), String> {
+    if text.len() > NAME_LIMIT {
+        return Err(format!("has over {NAME_LIMIT} bytes: {}", cut(text)));
+    }
+    if text.contains(char::is_control) {
+        return Err(format!("has control characters: {text:?}"));
+    }
+    Ok(())
 }
 
 /// What a broken adapter is called, in whatever role.
@@ -448,6 +529,20 @@ pub enum Answer {
     Garbage(String),
     /// It was not asked, or not to the end: it was given up, or the run was interrupted.
     Gone(String),
+}
+
+impl Answer {
+    /// In words.
+    pub fn told(&self) -> String {
+        match self {
+            Answer::Line(line) => cut(&line.to_string()),
+            Answer::Crashed(how) => format!("it ended: {how}"),
+            Answer::Hung(limit) => format!("nothing came within {} ms", limit.as_millis()),
+            Answer::Memory(bytes) => format!("it took {} MiB of memory", bytes >> 20),
+            Answer::Garbage(what) => format!("it wrote {what}"),
+            Answer::Gone(why) => why.clone(),
+        }
+    }
 }
 
 /// A running peer. It is started again after it was lost, as often as the budget allows.
@@ -620,25 +715,9 @@ impl Running {
         let mut running = Running { process, requests, lines, stderr: kept, stderr_read };
         let handshake = match running.exchange(&json!({ "op": "start", "protocol": 1 }), START_DEADLINE, |_| true) {
             Answer::Line(line) => line,
-            Answer::Crashed(how) => bail!("{program} ended before its handshake: {how}"),
-            Answer::Hung(_) => bail!("{program} gave no handshake within {} s", START_DEADLINE.as_secs()),
-            Answer::Garbage(what) => bail!("{program} gave no handshake: {what}"),
-            Answer::Gone(why) => bail!("{program} gave no handshake: {why}"),
-            other => bail!("{program} gave no handshake: {other:?}"),
+            other => bail!("{program} gave no handshake: {}", other.told()),
         };
-        let handshake: Handshake = serde_json::from_value(handshake).context("the handshake is not one")?;
-        anyhow::ensure!(handshake.protocol == 1, "it speaks protocol {}, not 1", handshake.protocol);
-        // They are part of every outcome.
-        for (what, text) in
-            [("peer", &handshake.peer), ("version", &handshake.version), ("language", &handshake.language)]
-        {
-            anyhow::ensure!(
-                text.len() <= NAME_LIMIT,
-                "the handshake's {what} has over {NAME_LIMIT} bytes: {}",
-                cut(text)
-            );
-        }
-        Ok((running, handshake))
+        Ok((running, Handshake::read(handshake)?))
     }
 
     fn ask(&mut self, request: &Json, id: u64, deadline: Duration) -> Answer {
@@ -739,6 +818,19 @@ mod tests {
             let says = ["has spaces", "librdkafka's configure script", "move this checkout"];
             assert!(says.iter().all(|text| error.contains(text)), "{error}");
             assert!(!peer.build_folder(folder.path()).exists());
+        }
+    }
+
+    #[test]
+    fn each_known_deviation_is_about_cases_that_there_are() {
+        let cases = crate::cases::Cases::bundled(crate::definitions::bundled()).unwrap();
+        let list = cases.list();
+        for manifest in manifests() {
+            for entry in &manifest.known {
+                let wrong = entry.lint(list.iter().map(|case| case.id.as_str()));
+                assert!(wrong.is_empty(), "{}: {}: {wrong:?}", manifest.name, entry.why);
+                assert!(manifest.versions.contains(&entry.version), "{}: {}", manifest.name, entry.version);
+            }
         }
     }
 

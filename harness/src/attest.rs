@@ -5,6 +5,7 @@
 
 use crate::adapter::{self, Adapter, PeerVersion};
 use crate::matrix::{Candidate, candidates};
+use crate::output;
 use crate::process::interrupted;
 use crate::results::{Level, Op, Outcome, Role, Verdict};
 use crate::vector::{Allowed, Expected, Part, Source, Vector, Vectors};
@@ -335,7 +336,7 @@ fn prepare(peer: &PeerVersion, checkout: Option<&Path>, progress: &MultiProgress
     }
     let checkout = checkout.context("adapters are built from a checkout of this repository: run it there")?;
     if !peer.is_built(checkout) && progress.is_hidden() {
-        anstream::eprintln!("building {} (once; it may take minutes)", peer.name());
+        output::tell(format_args!("building {} (once; it may take minutes)", peer.name()));
     }
     let bar = spinner(progress, format!("building {}", peer.name()));
     let built = peer.build_if_changed(checkout);

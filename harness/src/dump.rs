@@ -13,7 +13,7 @@ pub use diagram::{json_text, schema_text, wire_diagram};
 pub use error_name::error_name;
 pub use example::example_value;
 pub use lines::{Kind, Line};
-pub use render::{byte_rows, hex_rows, legend, object_tree, print, print_with};
+pub use render::{byte_rows, hex_rows, legend, object_tree};
 
 use codec::{
     ApiVersion, DecodeError, DecodeErrorKind, Layout, MessageSpec, Protocol, SpecError, Tree, View, decode_into,

@@ -18,6 +18,7 @@ pub mod ids;
 pub mod laws;
 pub mod live_broker;
 pub mod matrix;
+pub mod output;
 pub mod process;
 pub mod promote;
 pub mod reference;

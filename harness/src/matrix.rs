@@ -4,12 +4,13 @@ use crate::adapter::{self, Adapter, Answer, Handshake, Launch, Manifest, PeerVer
 use crate::cases::Cases;
 use crate::client_case::{self, Client, ClientCase};
 use crate::process::interrupted;
+use crate::report::explain;
 use crate::results::{EVIDENCE_KEPT, Level, Outcome, Peer, Results, Role, Row, Run, SENTENCE_KEPT, Status, Verdict};
 use crate::vector::Vector;
 use crate::verdict::{self, Observation};
-use crate::{apache_kafka, exchange, live_broker, reference};
+use crate::{apache_kafka, exchange, live_broker, output, reference};
 use anyhow::Context as _;
-use codec::Protocol;
+use codec::{Layout, MessageKind, Protocol};
 use globset::{Glob, GlobMatcher};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::{Value as Json, json};
@@ -95,7 +96,7 @@ impl Candidate {
             Candidate::Reference => ("rust".to_owned(), false),
             Candidate::Manifest(peer, _) => (peer.manifest.language.clone(), peer.manifest.internal),
         };
-        Peer { peer: self.name(), role: self.role(), language, status, why, internal }
+        Peer { peer: self.name(), role: self.role(), language, status, why, internal, certified: false }
     }
 }
 
@@ -198,7 +199,7 @@ impl Recorder {
         let Some(file) = &mut gathered.file else { return };
         let line = serde_json::to_string(row).unwrap_or_default() + "\n";
         if let Err(error) = file.write_all(line.as_bytes()) {
-            gathered.trouble = Some(error);
+            gathered.trouble = Some(explain(Path::new("results.jsonl"), error));
         }
     }
 
@@ -239,7 +240,7 @@ pub struct Unwritten {
 
 impl std::fmt::Display for Unwritten {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "the run was stopped: results.jsonl cannot be written: {}: is the disk full?", self.error)
+        write!(f, "the run was stopped: {}", self.error)
     }
 }
 
@@ -324,7 +325,7 @@ impl Bench<'_> {
         let text = &crate::report::words::visible(text);
         if self.progress.is_hidden() {
             if self.plan.publish {
-                anstream::eprintln!("{text}");
+                output::tell(text);
             }
         } else {
             let _ = self.progress.println(text);
@@ -393,7 +394,7 @@ impl Bench<'_> {
     }
 
     fn judge_reference(&self, bar: &ProgressBar) {
-        let handshake: Handshake = match serde_json::from_value(reference::handshake(self.protocol)) {
+        let handshake = match Handshake::read(reference::handshake(self.protocol)) {
             Ok(handshake) => handshake,
             Err(error) => unreachable!("our own handshake is right: {error}"),
         };
@@ -404,7 +405,7 @@ impl Bench<'_> {
     /// Starts a codec's adapter, probes it, and judges it.
     fn judge_codec(&self, candidate: &Candidate, launch: Launch, bar: &ProgressBar) -> anyhow::Result<()> {
         let mut adapter = Adapter::start(launch)?;
-        probe(&mut adapter)?;
+        probe(self.protocol, &mut adapter)?;
         let handshake = adapter.handshake().clone();
         self.judge_vectors(
             &candidate.name(),
@@ -509,7 +510,7 @@ impl Bench<'_> {
     fn judge_client(&self, candidate: &Candidate, launch: Launch, bar: &ProgressBar) -> anyhow::Result<()> {
         let name = candidate.name();
         let mut adapter = Adapter::start(launch)?;
-        probe(&mut adapter)?;
+        probe(self.protocol, &mut adapter)?;
         if self.client_cases().next().is_some() {
             bar.set_message(format!("meeting {name}"));
             let operations = adapter.handshake().operations.clone();
@@ -548,7 +549,7 @@ impl Bench<'_> {
             Role::Broker => unreachable!("a broker is reached by its address"),
         }
         bar.finish_and_clear();
-        self.recorder.peer(candidate.row(Status::Ran, None));
+        self.recorder.peer(Peer { certified: true, ..candidate.row(Status::Ran, None) });
         let (results, trouble) = self.gathered();
         written(results, trouble)
     }
@@ -570,6 +571,7 @@ impl Bench<'_> {
             status: Status::Ran,
             why: None,
             internal: false,
+            certified: true,
         });
         let (results, trouble) = self.gathered();
         written(results, trouble)
@@ -593,20 +595,47 @@ pub fn build(peer: &PeerVersion, role: Role, checkout: &Path) -> anyhow::Result<
 }
 
 /// Adapters are probed before they are believed: what they do not know is `unsupported`, and they do not echo.
-fn probe(adapter: &mut Adapter) -> anyhow::Result<()> {
+fn probe(protocol: &Protocol, adapter: &mut Adapter) -> anyhow::Result<()> {
     let request = json!({ "op": "decode", "message": "NoSuchMessage", "version": 0, "part": "body", "bytes": "00" });
     match adapter.ask(request, CASE_DEADLINE) {
         Answer::Line(line) if line.get("op").is_some() => anyhow::bail!("the adapter echoes what it is asked"),
         Answer::Line(line) => match Said::of(&line) {
-            Ok(Said::Unsupported(_)) => Ok(()),
+            Ok(Said::Unsupported(_)) => {}
             Ok(_) => anyhow::bail!(
                 "the adapter must answer `unsupported` to a message that does not exist, not {}",
                 adapter::cut(&line.to_string())
             ),
             Err(what) => anyhow::bail!(adapter::broke_protocol(&what)),
         },
-        other => anyhow::bail!("the adapter did not answer a probe: {other:?}"),
+        other => anyhow::bail!("the adapter did not answer a probe: {}", other.told()),
     }
+    // No value is written as part of itself, so who gives a cut message back has read nothing.
+    let Some((layout, cut)) = cut_message(protocol, adapter.handshake()) else { return Ok(()) };
+    let (message, version) = (&*layout.spec().name, layout.version().0);
+    let request = json!({ "op": "recode", "message": message, "version": version, "part": "body", "bytes": cut });
+    if let Answer::Line(line) = adapter.ask(request, CASE_DEADLINE)
+        && line.get("bytes").and_then(Json::as_str).is_some_and(|bytes| bytes.eq_ignore_ascii_case(&cut))
+    {
+        anyhow::bail!(
+            "the adapter gives {message} version {version} back as it was, cut off in the middle, when asked to recode it"
+        );
+    }
+    Ok(())
+}
+
+/// The first message that a peer decodes and encodes whose smallest instance is one that can be cut, without its last
+/// byte, in hex.
+fn cut_message(protocol: &Protocol, handshake: &Handshake) -> Option<(Arc<Layout>, String)> {
+    let both = |message: &str| handshake.range(message, false).intersect(handshake.range(message, true));
+    let mut layouts = protocol.messages().filter(|spec| spec.kind != MessageKind::Header).flat_map(|spec| {
+        let versions = spec.valid_versions.intersect(both(&spec.name));
+        versions.iter().filter_map(|version| protocol.layout(&spec.name, version).ok())
+    });
+    layouts.find_map(|layout| {
+        let mut bytes = codec::encode(&layout, &layout.smallest_instance()).ok()?;
+        bytes.pop()?;
+        (!bytes.is_empty()).then(|| (layout, codec::hex(&bytes)))
+    })
 }
 
 /// Marks listed deviations: `known` in place of `fail`, and `unexpected-pass` where one did not show. What shows more
@@ -681,16 +710,19 @@ pub fn check_folder(out: &Path) -> anyhow::Result<()> {
         .append(true)
         .open(&path)
         .map(drop)
-        .with_context(|| format!("{} cannot be written: choose another folder with --out", path.display()))
+        .with_context(|| format!("{} cannot be written: choose another folder with --out", path.display()))?;
+    // Pages are made at the end only, which is late to find out.
+    Ok(crate::report::check_pages(out)?)
 }
 
 /// Makes `results.jsonl` and writes the first row. What an earlier run was made into goes first, since this one may be
 /// killed before it is made into anything.
 pub fn open_results(out: &Path, run: &Run) -> std::io::Result<File> {
     crate::report::remove_pages(out)?;
-    let mut file = File::create(out.join("results.jsonl"))?;
-    writeln!(file, "{}", serde_json::to_string(&Row::Run(run.clone()))?)?;
-    Ok(file)
+    let path = out.join("results.jsonl");
+    let line = serde_json::to_string(&Row::Run(run.clone()))? + "\n";
+    let begun = File::create(&path).and_then(|mut file| file.write_all(line.as_bytes()).map(|()| file));
+    begun.map_err(|error| explain(&path, error))
 }
 
 #[cfg(test)]
@@ -793,7 +825,7 @@ mod tests {
             progress: MultiProgress::with_draw_target(indicatif::ProgressDrawTarget::hidden()),
         };
         let error = bench.run(&[Candidate::Reference]).unwrap_err();
-        assert!(error.to_string().contains("results.jsonl cannot be written"), "{error}");
+        assert!(error.to_string().contains("cannot write results.jsonl"), "{error}");
         let kept = error.downcast::<Unwritten>().unwrap().results;
         assert!(kept.run.partial && kept.peers.len() == 1);
         assert!(kept.outcomes.len() >= 100 && kept.outcomes.len() < all, "{} of {all}", kept.outcomes.len());

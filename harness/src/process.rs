@@ -1,10 +1,14 @@
 //! Processes that never outlive us, and the word that the user wants us to stop.
 
+use crate::output;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::iterator::Signals;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime};
@@ -12,6 +16,8 @@ use std::time::{Duration, Instant, SystemTime};
 const POLL: Duration = Duration::from_millis(5);
 /// Time that the dead may take to be gone: only a process stuck in the kernel takes more.
 const DYING: Duration = Duration::from_secs(2);
+/// What ends us may say so to us and to our group, as `timeout` does, or a shell and what stands between: one wish.
+const ONE_WISH: Duration = Duration::from_millis(500);
 /// The variable that marks a child and all that it starts, whatever groups, sessions and parents they choose.
 const MARK: &str = "KAFKA_CONFORM_CHILD";
 /// Kills the group `$1`, the process `$1` in whatever group it is, and all that bear the mark `$2`, when our end closes.
@@ -224,17 +230,35 @@ pub fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }
 
-/// From now on the first Ctrl-C (or SIGTERM) is remembered for [`interrupted`], and a second one ends us at once; the
-/// guards then end what we started.
-pub fn catch_interrupts() {
-    let caught = ctrlc::set_handler(|| {
-        if INTERRUPTED.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
+/// From now on the first Ctrl-C (or SIGTERM, SIGHUP) is remembered for [`interrupted`], and a second one ends us at
+/// once; the guards then end what we started.
+pub fn catch_interrupts() -> io::Result<()> {
+    static CAUGHT: AtomicBool = AtomicBool::new(false);
+    if CAUGHT.swap(true, Ordering::Relaxed) {
+        return Ok(());
+    }
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    std::thread::spawn(move || {
+        let mut first: Option<Instant> = None;
+        for _ in signals.forever() {
+            match first {
+                None => {
+                    first = Some(Instant::now());
+                    INTERRUPTED.store(true, Ordering::Relaxed);
+                    output::tell("stopping; once more to stop at once");
+                }
+                Some(first) if first.elapsed() > ONE_WISH => std::process::exit(130),
+                Some(_) => {}
+            }
         }
-        anstream::eprintln!("stopping; once more to stop at once");
     });
-    // A second command in one process (tests) has it caught already.
-    let _ = caught;
+    Ok(())
+}
+
+/// A file that may not grow any more is an error where it is written, like a full disk, and not the end of us.
+pub fn outlive_file_limit() -> io::Result<()> {
+    // With a handler, which does nothing: children begin with the default again, as they would not if it were ignored.
+    signal_hook::flag::register(SIGXFSZ, Arc::default()).map(|_| ())
 }
 
 #[cfg(test)]

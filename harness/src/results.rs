@@ -49,6 +49,9 @@ pub struct Peer {
     /// True when it was reached through internals of a library that its users cannot call.
     #[serde(default)]
     pub internal: bool,
+    /// True when `certify` judged it: its name is what it or its owner says, and only they can start it again.
+    #[serde(default)]
+    pub certified: bool,
 }
 
 /// Whether a peer ran.

@@ -120,12 +120,12 @@ fn a_good_peer_answers_and_stops_by_itself() {
     peer.check_gone(1);
 }
 
-#[test]
-fn an_echo_is_refused_by_the_probe() {
-    let peer = Peer::fake("echo");
+/// A peer that the probe refuses, and why.
+#[track_caller]
+fn check_refused(peer: &Peer, role: &str, says: &str) {
     let out = tempfile::tempdir().expect("there is a temporary folder");
     let output = Command::new(binary())
-        .args(["certify", "codec", "--out"])
+        .args(["certify", role, "--out"])
         .arg(out.path())
         .arg("--")
         .args(&peer.launch.command)
@@ -133,9 +133,47 @@ fn an_echo_is_refused_by_the_probe() {
         .output()
         .expect("the binary runs");
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() == Some(3) && said.contains("echoes"), "{output:?}");
+    assert!(output.status.code() == Some(3) && said.contains(says), "{output:?}");
     // Once for its handshake, once to be probed.
     peer.check_gone(2);
+}
+
+#[test]
+fn an_echo_is_refused_by_the_probe() {
+    check_refused(&Peer::fake("echo"), "codec", "echoes");
+}
+
+#[test]
+fn bytes_that_are_handed_back_unread_are_no_recode() {
+    // Right about what it decodes, as far as the probe asks; what it is to recode it gives back.
+    let script = r#"read -r line
+        echo '{"protocol":1,"peer":"shell","version":"1","supports":{"AlterConfigsRequest":{"decode":"0-2","encode":"1-2"}}}'
+        while read -r line; do
+            id=${line#*\"id\":}; id=${id%%[!0-9]*}; bytes=${line#*\"bytes\":\"}; bytes=${bytes%%\"*}
+            case $line in
+                *NoSuchMessage*) echo "{\"id\":$id,\"unsupported\":\"no such message\"}" ;;
+                *recode*) echo "{\"id\":$id,\"bytes\":\"$bytes\"}" ;;
+                *) echo "{\"id\":$id,\"error\":\"no\"}" ;;
+            esac
+        done"#;
+    check_refused(&Peer::shell(script), "codec", "the adapter gives AlterConfigsRequest version 1 back as it was");
+}
+
+#[test]
+fn what_a_client_declares_must_be_there_to_be_declared() {
+    for (operations, says) in [
+        (r#"{"describe_config":{}}"#, r#"operations have "describe_config", and there are describe_configs"#),
+        (
+            r#"{"alter_configs":{"shows":["ErrorMesage"]}}"#,
+            r#"alter_configs shows "ErrorMesage", which AlterConfigsResponse"#,
+        ),
+    ] {
+        let script = format!(
+            "read -r line; echo '{{\"protocol\":1,\"peer\":\"shell\",\"version\":\"1\",\"operations\":{operations}}}'; \
+             read -r line; echo '{{\"id\":1,\"unsupported\":\"no such message\"}}'; read -r line"
+        );
+        check_refused(&Peer::shell(&script), "client", says);
+    }
 }
 
 #[test]
@@ -351,7 +389,7 @@ fn what_is_no_handshake_is_an_error_that_says_so() {
         assert!(says.iter().all(|text| error.contains(text)), "{error}");
         peer.check_gone(1);
     };
-    check("read -r line; echo oops >&2; exit 7", &["before its handshake", "exit status: 7", "oops"]);
+    check("read -r line; echo oops >&2; exit 7", &["no handshake: it ended: exit status: 7", "oops"]);
     check("read -r line; echo hello; read -r line", &["no handshake", "not JSON"]);
     check("read -r line; echo '{}'; read -r line", &["the handshake is not one"]);
     let shakes = |with: &str| {
@@ -360,6 +398,17 @@ fn what_is_no_handshake_is_an_error_that_says_so() {
     for range in ["0..4", "4-0", "", " 0-4", "0-99999", "-1"] {
         let script = shakes(&format!("\"supports\":{{\"M\":{{\"decode\":\"0-4\",\"encode\":\"{range}\"}}}}"));
         check(&script, &["supports.M.encode", &format!("{range:?} is not a version range")]);
+    }
+    for (with, says) in [
+        (r#""supports":{"M":{"decode":3}}"#, "supports.M.decode: invalid type: integer `3`"),
+        (r#""supports":{"M":{"decodes":"0-4"}}"#, "supports.M.decodes: unknown field"),
+        (r#""operations":{"describe_configs":true}"#, "operations.describe_configs: invalid type"),
+        (r#""operations":{"describe_configs":{"keys":"yes"}}"#, "operations.describe_configs.keys: invalid type"),
+        (r#""operations":{"describe_configs":{"synonym":true}}"#, "operations.describe_configs.synonym: unknown field"),
+        (r#""operations":{"describe_configs":{"shows":"Value"}}"#, "operations.describe_configs.shows: invalid type"),
+        (r#""language":"a\u001b[2J""#, "language has control characters"),
+    ] {
+        check(&shakes(with), &["the handshake is not one", says][usize::from(with.contains("language"))..]);
     }
     check(&shakes(&format!("\"language\":\"{}\"", "x".repeat(1000))), &["language has over 200 bytes"]);
     check(
@@ -500,6 +549,26 @@ fn a_peer_that_goes_on_talking_does_not_hold_up_an_interrupt() {
     assert_eq!(status.code(), Some(3));
     // It would have been waited for for 5 s.
     assert!(interrupted.elapsed() < Duration::from_secs(3), "{:?}", interrupted.elapsed());
+    peer.check_gone(2);
+}
+
+#[test]
+fn two_signals_at_once_are_one_wish() {
+    // Right until it is asked a case.
+    let script = r#"read -r line
+        echo '{"protocol":1,"peer":"shell","version":"1","supports":{"AlterConfigsRequest":{"decode":"0-2"}}}'
+        read -r line; echo '{"id":1,"unsupported":"no such message"}'; read -r line; sleep 600"#;
+    let peer = Peer::shell(script);
+    let out = tempfile::tempdir().expect("there is a temporary folder");
+    let mut suite = certified(&peer, &out, 2);
+    std::thread::sleep(Duration::from_millis(300));
+    // As `timeout` sends them, which tells its child and then its group.
+    for _ in 0..2 {
+        rustix::process::kill_process(Pid::from_child(&suite), rustix::process::Signal::TERM).expect("it runs");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(suite.wait().expect("it is ours").code(), Some(3));
+    assert!(out.path().join("index.html").is_file(), "there is a partial report");
     peer.check_gone(2);
 }
 

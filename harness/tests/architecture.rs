@@ -43,6 +43,17 @@ fn the_codec_does_no_io_and_forbids_unsafe() {
 }
 
 #[test]
+fn what_is_said_goes_one_way() {
+    // The macros end the process where nobody can read what it says.
+    for (path, text) in files("harness/src", &[".rs"]) {
+        for word in ["print!(", "println!("] {
+            let found = without_tests(&text).match_indices(word).find(|(at, _)| !text[..*at].ends_with("progress."));
+            assert_eq!(found, None, "{}: output::print or output::tell", path.display());
+        }
+    }
+}
+
+#[test]
 fn version_arithmetic_is_in_layouts_and_the_header_exceptions_only() {
     for (path, text) in files("codec/src", &[".rs"]) {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();

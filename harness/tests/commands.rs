@@ -12,10 +12,13 @@ use std::process::{Command, Output, Stdio};
 const ALTER_CONFIGS_REQUEST: &str = "00000015 0021 0002 00000000 0000 00 02 00 01 02 01 01 00 00 00 00";
 const ALTER_CONFIGS_RESPONSE: &str = "00000011 00000000 00 00000000 02 0000 01 00 01 00 00";
 
-fn command(arguments: &[&str]) -> Command {
+fn binary() -> String {
     // At run time: the compiler wrapper is a shell script, and shells drop variables with a hyphen.
-    let binary = std::env::var_os("CARGO_BIN_EXE_kafka-conform").expect("cargo says where the binary is");
-    let mut command = Command::new(binary);
+    std::env::var("CARGO_BIN_EXE_kafka-conform").expect("cargo says where the binary is")
+}
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(binary());
     command.args(arguments).env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").env_remove("CLICOLOR");
     command
 }
@@ -650,6 +653,47 @@ fn a_reader_that_stops_is_no_error() {
     child.stdin.take().expect("piped").write_all(body.as_bytes()).expect("it reads its input");
     let output = child.wait_with_output().expect("it ends");
     assert_eq!((output.status.code(), stderr(&output)), (Some(0), ""));
+}
+
+#[test]
+fn output_that_cannot_be_written_is_an_error() {
+    let Ok(full) = std::fs::File::options().write(true).open("/dev/full") else {
+        return eprintln!("not-run: no /dev/full here");
+    };
+    let out = tempfile::tempdir().expect("there is a temporary folder");
+    let folder = out.path().to_str().expect("it is a plain path");
+    let rows = out.path().join("results.jsonl");
+    let rows = rows.to_str().expect("it is a plain path");
+    let fake = binary();
+    let case = "codec/alter-configs-request/v2/smallest";
+    let commands: &[&[&str]] = &[
+        &["--help"],
+        &["list"],
+        &["explain", case],
+        &["layout", "AlterConfigs", "2"],
+        &["decode", "--request", "--api", "32", "--version", "1", "--body", "00000000 00"],
+        &["encode", "--response", "--api", "33", "--version", "2", "{\"Responses\":[]}"],
+        &["peers", "list"],
+        &["replay", case, "--peer", "reference"],
+        &["matrix", "--peer", "reference", "--case", case, "--out", folder],
+        &["certify", "codec", "--case", case, "--out", folder, "--", &fake, "fake", "codec"],
+        &["report", "render", "--out", folder, rows],
+        &["report", "diff", rows, rows],
+        &["vectors", "lint"],
+        &["vectors", "export"],
+        &["coverage", "AlterConfigsRequest"],
+        &["fake", "codec", "--list"],
+    ];
+    for arguments in commands {
+        let mut command = command(arguments);
+        let output = command.stdout(full.try_clone().expect("it is open")).output().expect("the binary runs");
+        assert_eq!(output.status.code(), Some(3), "{arguments:?}: {output:?}");
+        assert!(stderr(&output).contains("cannot write to standard output: No space left"), "{}", stderr(&output));
+    }
+    // What is beside the output may be lost.
+    let mut command = command(&["decode", "--request", "--api", "no", "00"]);
+    let output = command.stderr(full).output().expect("the binary runs");
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
 }
 
 #[test]

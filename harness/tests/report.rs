@@ -14,7 +14,7 @@ const HOSTILE: &str = "<script>alert('x')</script> & \"quoted\" | `tick` \u{1b}[
 
 fn peer(name: &str, role: Role, language: &str) -> Peer {
     let status = Status::Ran;
-    Peer { peer: name.into(), role, language: language.into(), status, why: None, internal: false }
+    Peer { peer: name.into(), role, language: language.into(), status, why: None, internal: false, certified: false }
 }
 
 fn absent(name: &str, role: Role, language: &str, why: &str) -> Peer {
@@ -675,7 +675,7 @@ fn a_report_that_cannot_be_written_leaves_the_earlier_one_whole() {
 }
 
 #[test]
-fn no_text_of_a_peer_steers_the_terminal() {
+fn no_text_of_a_peer_steers_a_terminal_or_a_page() {
     const STEERING: &str = "\u{1b}[2J\u{1b}]0;title\u{7}\u{9b}1A\u{7f}\r\u{202e}";
     let mut hostile = sample();
     for (number, peer) in hostile.peers.iter_mut().enumerate() {
@@ -698,6 +698,11 @@ fn no_text_of_a_peer_steers_the_terminal() {
     let summary = terminal::summary_at(&hostile, Some(&coverage()), 200);
     assert!(!steers(&summary) && !summary.contains("\u{1b}[2J"), "{summary:?}");
     assert!(!without_ansi(&summary).contains('\u{1b}'));
+    for name in ["index.html", "matrix.md"] {
+        let page = written(&hostile, "steering", name);
+        let line = page.lines().find(|line| steers(line) || line.contains('\u{1b}'));
+        assert_eq!(line, None, "{name}");
+    }
     for (before, after) in [(&sample(), &hostile), (&hostile, &sample())] {
         let diff = report::diff(before, after).to_string();
         assert!(!steers(&diff) && !diff.contains('\u{1b}'), "{diff:?}");
@@ -706,6 +711,27 @@ fn no_text_of_a_peer_steers_the_terminal() {
     changed.outcomes.iter_mut().for_each(|outcome| outcome.verdict = Verdict::Flaky);
     let diff = report::diff(&hostile, &changed).to_string();
     assert!(diff.lines().count() > 100 && !steers(&diff) && !diff.contains('\u{1b}'), "{diff:?}");
+}
+
+#[test]
+fn a_certified_peer_is_replayed_by_its_own_command_whatever_it_calls_itself() {
+    let bad = Outcome { verdict: Verdict::Fail, peer: "kmsg@1.15.1".into(), ..pass("kmsg@1.15.1", 0, "case") };
+    let judged = |certified| {
+        let peer = Peer { certified, ..peer("kmsg@1.15.1", Role::Codec, "go") };
+        Results { run: run(), peers: vec![peer], outcomes: vec![bad.clone()] }
+    };
+    let ours = format!("kafka-conform replay {} --peer kmsg@1.15.1", bad.case);
+    let theirs = format!("kafka-conform certify codec --case {} -- COMMAND", bad.case);
+    for (certified, due, other) in [(false, &ours, &theirs), (true, &theirs, &ours)] {
+        let results = judged(certified);
+        let mut texts: Vec<String> =
+            ["index.html", "matrix.md", "junit.xml"].map(|name| written(&results, "replayed", name)).to_vec();
+        texts.push(terminal::summary_at(&results, None, 200));
+        for text in texts {
+            let text = text.replace("&gt;", ">");
+            assert!(text.contains(due.as_str()) && !text.contains(other.as_str()), "{certified}: {text}");
+        }
+    }
 }
 
 #[test]

@@ -293,16 +293,38 @@ fn a_matrix_of_peers_that_cannot_run_is_no_success() {
 }
 
 #[test]
+fn what_cannot_be_written_is_found_before_the_run() {
+    let out = tempfile::tempdir().unwrap();
+    let page = out.path().join("junit.xml");
+    std::fs::create_dir(&page).unwrap();
+    let known = out.path().join("no-such-folder/known.toml");
+    let known = known.to_str().unwrap();
+    let page = page.to_str().unwrap();
+    let check = |options: &[&str], code: i32, says: &[&str]| {
+        let mut command = Command::new(binary());
+        command.args(["certify", "codec", "--out"]).arg(out.path()).args(options);
+        let output = command.arg("--").arg(binary()).args(["fake", "codec"]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(says.iter().all(|text| said.contains(text)), "{said}");
+        assert!(output.status.code() == Some(code) && output.stdout.is_empty(), "{output:?}");
+    };
+    check(&[], 3, &[page, "a folder stands where the file belongs"]);
+    check(&["--write-known", known], 2, &["--write-known", known, "there is no folder"]);
+    check(&["--write-known", page], 2, &["--write-known", page, "it is a folder"]);
+    check(&["--known", known], 2, &["--known", known, "No such file"]);
+}
+
+#[test]
 fn a_run_on_a_disk_that_is_full_stops_and_says_so() {
     let out = tempfile::tempdir().unwrap();
     // A file may have 100 blocks of half a KiB or one, which stands for a disk with so much room.
-    let script = "trap '' XFSZ; ulimit -f 100; exec \"$0\" \"$@\"";
+    let script = "ulimit -f 100; exec \"$0\" \"$@\"";
     let mut command = Command::new("sh");
     command.args(["-c", script]).arg(binary()).args(["matrix", "--peer", "reference", "--out"]).arg(out.path());
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{said}");
-    assert!(said.contains("the run was stopped: results.jsonl cannot be written"), "{said}");
+    assert!(said.contains("the run was stopped: cannot write results.jsonl") && said.contains("ulimit -f"), "{said}");
     // What was written until then is left as it is.
     let text = std::fs::read_to_string(out.path().join("results.jsonl")).unwrap();
     assert!(text.lines().next().unwrap().contains("\"partial\":true"), "{said}");

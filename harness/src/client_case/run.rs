@@ -4,13 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use codec::{ApiVersion, MessageKind, Protocol, VersionRange, hex};
-use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::compare::Deviation;
 use super::judge::{Judge, Stopped};
 use super::{ClientCase, OPERATIONS};
-use crate::adapter::{self, Answer, Said};
+use crate::adapter::{self, Answer, OperationSupport, Said};
 use crate::expect::map_text;
 use crate::results::{Class, Level, Op, Outcome, Role, Verdict};
 use crate::scripted_broker::{Exchange, Reply, Script, ScriptedBroker};
@@ -26,7 +25,7 @@ pub type Drive<'d> = &'d mut dyn FnMut(Json, Duration) -> Answer;
 pub struct Client {
     /// `name@version`.
     pub name: String,
-    operations: BTreeMap<String, Json>,
+    operations: BTreeMap<String, OperationSupport>,
     versions: BTreeMap<&'static str, Vec<ApiVersion>>,
     /// The APIs that it was seen to send.
     sends: BTreeSet<&'static str>,
@@ -38,9 +37,10 @@ impl Client {
     pub fn meet(
         protocol: &'static Protocol,
         name: &str,
-        operations: &BTreeMap<String, Json>,
+        operations: &BTreeMap<String, OperationSupport>,
         drive: Drive<'_>,
-    ) -> std::io::Result<Client> {
+    ) -> anyhow::Result<Client> {
+        check_declared(protocol, operations).map_err(|what| anyhow::anyhow!(adapter::broke_protocol(&what)))?;
         let mut client = Client {
             name: name.to_owned(),
             operations: operations.clone(),
@@ -65,12 +65,8 @@ impl Client {
     }
 
     /// The fields of results that the client declares to show; `None` where it declares nothing, and so shows all.
-    fn shows(&self, operation: &str) -> Result<Option<BTreeSet<String>>, String> {
-        let Some(shows) = self.operations.get(operation).and_then(|options| options.get("shows")) else {
-            return Ok(None);
-        };
-        let what = |_| format!("the handshake's shows of {operation} is no list of fields: {shows}");
-        BTreeSet::deserialize(shows).map(Some).map_err(what)
+    fn shows(&self, operation: &str) -> Option<&BTreeSet<String>> {
+        self.operations.get(operation)?.shows.as_ref()
     }
 
     /// Why a case at one version is not for this client, by what it declares or was seen to have.
@@ -79,16 +75,12 @@ impl Client {
         let Some(options) = self.operations.get(operation.name) else {
             return Some(format!("the client has no {}", operation.name));
         };
-        let shows = match self.shows(operation.name) {
-            Ok(shows) => shows,
-            Err(what) => return Some(what),
-        };
-        if let Some(shows) = shows
+        if let Some(shows) = self.shows(operation.name)
             && let Some(field) = case.expect.shown.iter().find(|field| !shows.contains(*field))
         {
             return Some(format!("the client's {} does not show {field}", operation.name));
         }
-        if let Some(option) = operation.needs().find(|option| options.get(*option) != Some(&Json::Bool(true))) {
+        if let Some(option) = operation.needs().find(|option| !options.has(option)) {
             return Some(format!("the client's {} has no option {option}", operation.name));
         }
         // Where the case is about what is advertised, a version that the client lacks is the point.
@@ -96,6 +88,23 @@ impl Client {
         let had = self.versions.get(operation.api).is_some_and(|versions| versions.contains(&version));
         (forced && !had).then(|| format!("the client has no version {version} of {}", operation.api))
     }
+}
+
+/// Whether what a client declares is there to be declared: what is mistyped would leave cases out.
+fn check_declared(protocol: &Protocol, operations: &BTreeMap<String, OperationSupport>) -> Result<(), String> {
+    for (name, declared) in operations {
+        let Some((_, api)) = OPERATIONS.into_iter().find(|(operation, _)| operation == name) else {
+            let names = OPERATIONS.map(|(operation, _)| operation).join(", ");
+            return Err(format!("the handshake's operations have {name:?}, and there are {names}"));
+        };
+        let Some(spec) = protocol.api(api, MessageKind::Response) else { continue };
+        let fields = || spec.fields.iter().chain(spec.structs.values().flat_map(|of| &of.fields));
+        let unknown = |shown: &&String| !fields().any(|field| *field.name == ***shown);
+        if let Some(shown) = declared.shows.iter().flatten().find(unknown) {
+            return Err(format!("the handshake's {name} shows {shown:?}, which {} does not have", spec.name));
+        }
+    }
+    Ok(())
 }
 
 /// What a client did when one version of an API was all that it was offered.
@@ -204,7 +213,7 @@ pub fn run(
     drop(broker);
 
     let advertised = case.advertised(protocol, version);
-    let shows = client.shows(case.operation.name).unwrap_or_default();
+    let shows = client.shows(case.operation.name).cloned();
     let sends = client.sends.contains(case.operation.api);
     let judged = Judge { protocol, case, advertised, shows, sends, exchanges: &exchanges }.judge(&answer, elapsed);
     outcome.elapsed_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);

@@ -6,7 +6,7 @@ use codec::{AbsentFields, Value, decode_frame, encode_frame, parse_hex};
 use serde_json::json;
 
 use super::*;
-use crate::adapter::Answer;
+use crate::adapter::{Answer, OperationSupport};
 use crate::definitions;
 use crate::results::{Class, Outcome, Verdict};
 
@@ -198,7 +198,7 @@ fn judged_at(case: Json, fake: Fake<'_>, options: Json, fails: Level) -> Outcome
     let text = json!({ "api": "DescribeConfigs", "cases": [case] }).to_string();
     let protocol = definitions::bundled();
     let case = load(&[("some.json", &text)], protocol).unwrap().remove(0);
-    let operations = BTreeMap::from([("describe_configs".to_owned(), options)]);
+    let operations = BTreeMap::from([("describe_configs".to_owned(), serde_json::from_value(options).unwrap())]);
     let version = case.versions.lowest().unwrap();
     // Met as one that has every version.
     let client = Client::meet(protocol, "fake@1", &operations, &mut |_, _| right()).unwrap();
@@ -472,7 +472,7 @@ fn a_version_that_was_refused_when_met_is_unsupported() {
     let text = json!({ "api": "DescribeConfigs", "cases": [good()] }).to_string();
     let protocol = definitions::bundled();
     let case = load(&[("some.json", &text)], protocol).unwrap().remove(0);
-    let operations = BTreeMap::from([("describe_configs".to_owned(), json!({}))]);
+    let operations = BTreeMap::from([("describe_configs".to_owned(), OperationSupport::default())]);
     let refuse = &mut |_: Json, _: Duration| line(json!({ "refused": "no common version" }));
     let client = Client::meet(protocol, "fake@1", &operations, refuse).unwrap();
     let outcome =
@@ -624,7 +624,8 @@ impl Small {
     /// The ids of the cases that it fails, among those that pass `of`, at each of their versions.
     fn fails(&self, of: impl Fn(&ClientCase) -> bool) -> Vec<String> {
         let protocol = definitions::bundled();
-        let options = json!({ "keys": true, "synonyms": true, "documentation": true, "validate_only": true });
+        let options =
+            OperationSupport { keys: true, synonyms: true, documentation: true, validate_only: true, shows: None };
         let operations = OPERATIONS.map(|(operation, _)| (operation.to_owned(), options.clone())).into();
         let drive = &mut |message: Json, _| self.drive(&message);
         // Met as an honest one: what it has is not the question.
@@ -691,7 +692,7 @@ fn a_client_that_never_connects_fails() {
 #[test]
 fn a_client_that_never_sends_passes_nothing() {
     let protocol = definitions::bundled();
-    let operations: BTreeMap<String, Json> = OPERATIONS.map(|(operation, _)| (operation.to_owned(), json!({}))).into();
+    let operations = OPERATIONS.map(|(operation, _)| (operation.to_owned(), OperationSupport::default())).into();
     for answer in [json!({ "error": "no" }), json!({ "refused": "no" })] {
         let drive = &mut |_: Json, _: Duration| line(answer.clone());
         let client = Client::meet(protocol, "mute@1", &operations, drive).unwrap();

@@ -2,16 +2,18 @@
 
 use super::matrix::{Select, bundled_cases, finish, judged, select_cases};
 use super::{Exit, Failure, Outcome};
-use crate::adapter::{Known, Launch, Proof};
+use crate::adapter::{Known, Launch, Proof, check_name};
 use crate::cases::Cases;
 use crate::exchange::{Case, Consent};
 use crate::live_broker::Target;
 use crate::matrix::{Plan, mark_known};
+use crate::output;
 use crate::results::{Results, Role, Verdict};
+use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Judge your own codec, client or broker, and write a report.
 #[derive(clap::Args)]
@@ -93,13 +95,21 @@ struct KnownFile {
 }
 
 impl KnownArgs {
-    fn load(&self) -> Result<Vec<Known>, Failure> {
+    /// Reads `--known`, and looks whether `--write-known` has a folder: a run may take long.
+    fn load(&self, cases: &Cases) -> Result<Vec<Known>, Failure> {
+        if let Some(path) = &self.write_known {
+            let wrong = |what: &str| Failure::usage(format!("--write-known {}: {what}", path.display()));
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            if path.is_dir() {
+                return Err(wrong("it is a folder; give the name of a file"));
+            }
+            if !folder.is_dir() {
+                return Err(wrong(&format!("there is no folder {}: make it", folder.display())));
+            }
+        }
         let Some(path) = &self.known else { return Ok(Vec::new()) };
-        let text =
-            std::fs::read_to_string(path).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
-        let file: KnownFile =
-            toml::from_str(&text).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
-        Ok(file.known)
+        let ids: Vec<String> = cases.list().into_iter().map(|case| case.id).collect();
+        read_known(path, &ids).map_err(|what| Failure::usage(format!("--known {}: {what}", path.display())))
     }
 
     fn write(&self, results: &Results) -> Result<(), Failure> {
@@ -121,8 +131,21 @@ impl KnownArgs {
         let text = format!(
             "# Each entry is one fault: merge those that are, say why, and give a proof that needs no suite.\n\n{entries}"
         );
-        std::fs::write(path, text).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
+        std::fs::write(path, text).with_context(|| format!("--write-known {}", path.display()))?;
+        Ok(())
     }
+}
+
+/// The entries of a file, which are about cases that there are.
+fn read_known(path: &Path, ids: &[String]) -> Result<Vec<Known>, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let file: KnownFile = toml::from_str(&text).map_err(|error| error.to_string())?;
+    for (number, entry) in (1..).zip(&file.known) {
+        if let Some(what) = entry.lint(ids.iter().map(String::as_str)).first() {
+            return Err(format!("entry {number}: {what}"));
+        }
+    }
+    Ok(file.known)
 }
 
 /// Runs the command.
@@ -135,8 +158,8 @@ pub fn run(args: Args) -> Outcome {
 }
 
 fn adapter(args: AdapterArgs, role: Role) -> Outcome {
-    let known = args.known.load()?;
     let cases = bundled_cases()?;
+    let known = args.known.load(&cases)?;
     let selected = select_cases(&cases, &[role], &args.select)?;
     let plan = Plan { level: args.select.level, jobs: 1, seed: args.select.seed, publish: false };
     let launch = Launch { command: args.command, env: BTreeMap::new() };
@@ -145,7 +168,10 @@ fn adapter(args: AdapterArgs, role: Role) -> Outcome {
 }
 
 fn broker(args: BrokerArgs) -> Outcome {
-    let known = args.known.load()?;
+    let named = [("--name", &args.name), ("--broker-version", &args.broker_version)];
+    for (option, text) in named {
+        check_name(text).map_err(|why| Failure::usage(format!("{option} {why}")))?;
+    }
     let unresolved =
         |what: String| Failure { exit: Exit::Environment, error: anyhow::anyhow!("{}: {what}", args.address) };
     let addresses: Vec<SocketAddr> = args
@@ -157,6 +183,7 @@ fn broker(args: BrokerArgs) -> Outcome {
         return Err(unresolved("the name has no address".to_owned()));
     }
     let cases = bundled_cases()?;
+    let known = args.known.load(&cases)?;
     let selected = select_cases(&cases, &[Role::Broker], &args.select)?;
     let allowed = [
         (true, Consent::Describe),
@@ -222,14 +249,14 @@ fn end(
 ) -> Outcome {
     let name = results.peers.first().map(|peer| peer.peer.split('@').next().unwrap_or_default().to_owned());
     mark_known(&mut results, &name.unwrap_or_default(), known, select.case.is_empty() && select.skip.is_empty());
-    files.write(&results)?;
     let exit = finish(&results, cases, select, &[])?;
+    files.write(&results)?;
     if let Some(why) = nothing_judged(&results, lacking) {
         return Err(Failure { exit: Exit::Environment, error: anyhow::anyhow!("nothing was judged: {why}") });
     }
     if lacking.cases > 0 {
         let plural = if lacking.cases == 1 { "case was" } else { "cases were" };
-        anstream::eprintln!("{} {plural} not run for want of consent ({})", lacking.cases, lacking.options());
+        output::tell(format_args!("{} {plural} not run for want of consent ({})", lacking.cases, lacking.options()));
     }
     Ok(exit)
 }
@@ -267,8 +294,8 @@ mod tests {
     #[test]
     fn deviations_that_were_written_are_read_again_whatever_they_say() {
         let folder = tempfile::tempdir().expect("there is a temporary folder");
-        let file = Some(folder.path().join("known.toml"));
-        let files = KnownArgs { known: file.clone(), write_known: file };
+        let file = folder.path().join("known.toml");
+        let files = KnownArgs { known: None, write_known: Some(file.clone()) };
         let run =
             Run { suite: String::new(), cases_sha256: String::new(), seed: 1, level: Level::Must, partial: false };
         let details = ["plain", "\u{0}\u{1b}[2J\u{7f}\u{9b}\r\n\t", "\"\"\" ''' \\ # [[known]]", "\u{fffe}\u{1f980}"];
@@ -293,11 +320,44 @@ mod tests {
         };
         let results = Results { run, peers: Vec::new(), outcomes: details.iter().enumerate().map(outcome).collect() };
         files.write(&results).expect("the folder is writable");
-        let read = files.load().unwrap_or_else(|failure| panic!("{:#}", failure.error));
+        let ids: Vec<String> = results.outcomes.iter().map(|outcome| outcome.case.clone()).collect();
+        let read = read_known(&file, &ids).unwrap_or_else(|what| panic!("{what}"));
         let told: Vec<_> = read.iter().map(|known| (known.why.as_str(), known.class, known.count)).collect();
         assert_eq!(told, details.map(|detail| (detail, Class::WrongValue, 1)));
         let places: Vec<_> = read.iter().map(|known| (known.version.clone(), known.cases.clone())).collect();
         let due = |number| (format!("1\u{1b}{number}"), vec![format!("codec/m/v0/\"{number}\u{7}")]);
         assert_eq!(places, (0..details.len()).map(due).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn an_entry_that_is_mistyped_is_refused() {
+        let folder = tempfile::tempdir().expect("there is a temporary folder");
+        let path = folder.path().join("known.toml");
+        let ids = ["codec/m/v0/a".to_owned(), "codec/m/v0/b".to_owned()];
+        let read = |from: &str, to: &str| {
+            let entry = "[[known]]\ncases = [\"codec/m/v0/a\"]\ncount = 1\nversion = \"1\"\nclass = \"crash\"\nwhy = \"w\"\n\
+                         reported = \"never\"\nproof = { run = [], shows = \"\" }\n";
+            assert!(entry.contains(from));
+            std::fs::write(&path, entry.replace(from, to)).expect("it is ours");
+            read_known(&path, &ids).map(|entries| entries.len())
+        };
+        for (from, to) in [("v0/a", "v0/*"), ("never", "2026-11-30"), ("never", "https://example.org/issues/1")] {
+            assert_eq!(read(from, to), Ok(1), "{to}");
+        }
+        let refused = [
+            ("v0/a", "v0/c", "no case has an id like \"codec/m/v0/c\""),
+            ("v0/a", "v9/*", "no case has an id like"),
+            ("v0/a", "[", "is not a glob"),
+            ("[\"codec/m/v0/a\"]", "[]", "cases is empty"),
+            ("count = 1", "count = 0", "count is 0"),
+            ("count = 1", "count = -1", "count = -1"),
+            ("never", "soon", "reported is \"soon\""),
+            ("never", "2026-11-3", "reported is"),
+            ("crash", "crushed", "unknown variant"),
+        ];
+        for (from, to, says) in refused {
+            let what = read(from, to).expect_err(to);
+            assert!(what.contains(says), "{to}: {what}");
+        }
     }
 }

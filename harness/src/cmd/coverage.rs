@@ -3,7 +3,7 @@
 use super::matrix::bundled_cases;
 use super::{Exit, Outcome};
 use crate::coverage::{Coverage, measure};
-use crate::{definitions, dump};
+use crate::{definitions, output};
 
 /// Measure what the codec cases cover: every layout that is wrong in one thing must be caught by a case
 #[derive(clap::Args)]
@@ -43,6 +43,6 @@ pub fn run(args: Args) -> Outcome {
         text += &format!("{message}: {tally}\n");
     }
     text += &format!("{}\n", coverage.all);
-    dump::print(&text)?;
+    output::print(&text)?;
     Ok(if coverage.untested.is_empty() { Exit::Expected } else { Exit::Failed })
 }

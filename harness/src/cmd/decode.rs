@@ -4,6 +4,7 @@ use super::layout::{check_version, messages, unknown_api, version};
 use super::{Exit, Failure, Outcome};
 use crate::definitions;
 use crate::dump::{self, Message, Parts};
+use crate::output;
 use anyhow::Context as _;
 use codec::{ApiKey, ApiVersion, DecodeErrorKind, MessageKind, MessageSpec, Protocol, Value, View, hex, parse_hex};
 use serde::Serialize;
@@ -90,8 +91,8 @@ pub fn run(args: Args) -> Outcome {
         }
     };
     match args.format {
-        Format::Text => dump::print_with(|out| output.text(protocol, out))?,
-        Format::Json => dump::print_with(|out| {
+        Format::Text => output::print_with(|out| output.text(protocol, out))?,
+        Format::Json => output::print_with(|out| {
             serde_json::to_writer(&mut *out, &output.json())?;
             writeln!(out)
         })?,

@@ -4,7 +4,7 @@ use super::decode::{hex_line, read_file, stdin};
 use super::layout::{check_version, messages, version};
 use super::{Exit, Failure, Outcome};
 use crate::definitions;
-use crate::dump;
+use crate::output;
 use codec::{AbsentFields, ApiVersion, EncodeError, Layout, MessageKind, Value, encode, encode_frame};
 use serde_json::{Value as Json, json};
 
@@ -93,7 +93,7 @@ pub fn run(args: Args) -> Outcome {
         }
         bytes
     };
-    dump::print(&hex_line(&bytes))?;
+    output::print(&hex_line(&bytes))?;
     Ok(Exit::Expected)
 }
 

@@ -4,6 +4,7 @@ use super::matrix::bundled_cases;
 use super::{Exit, Failure, Outcome};
 use crate::definitions;
 use crate::dump::{self, Message, Parts};
+use crate::output;
 use crate::vector::{Part, PartLayout, Vector};
 
 /// Show a case whole: what it requires, why, its bytes field by field, its value, who vouches for it.
@@ -40,7 +41,7 @@ pub fn run(args: Args) -> Outcome {
     } else if let Some(json) = cases.raw(case) {
         text += &format!("\n{}\n", serde_json::to_string_pretty(&json).unwrap_or_default());
     }
-    dump::print(&text)?;
+    output::print(&text)?;
     Ok(Exit::Expected)
 }
 

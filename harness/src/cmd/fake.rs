@@ -3,7 +3,7 @@
 use super::matrix::bundled_cases;
 use super::{Exit, Failure, Outcome};
 use crate::fake_codec::{self, Deed, FAULTS, Fault, Found};
-use crate::{definitions, dump};
+use crate::{definitions, output};
 use serde_json::Value as Json;
 use std::io::{BufRead as _, Write as _};
 use std::time::Duration;
@@ -45,7 +45,7 @@ pub fn run(args: Args) -> Outcome {
                 let line = format!("{:30} {} ({})", fault.name(), fault.what, fault.reports.join(", "));
                 line.trim_end_matches(" ()").to_owned() + "\n"
             };
-            dump::print(&FAULTS.iter().map(line).collect::<String>())?;
+            output::print(&FAULTS.iter().map(line).collect::<String>())?;
             Ok(Exit::Expected)
         }
         What::Codec { check: true, .. } => check(),
@@ -115,6 +115,6 @@ fn check() -> Outcome {
     let caught = found.iter().filter(|found| Found::is_caught(found)).count();
     let clean = if control.is_empty() { "clean" } else { "NOT CLEAN" };
     text += &format!("{caught} of {}, control {clean}\n", FAULTS.len());
-    dump::print(&text)?;
+    output::print(&text)?;
     Ok(if caught == FAULTS.len() && control.is_empty() { Exit::Expected } else { Exit::Failed })
 }

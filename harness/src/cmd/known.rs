@@ -2,6 +2,7 @@
 
 use super::{Exit, Outcome};
 use crate::adapter::{PeerVersion, checkout, manifests, run_proof};
+use crate::output;
 use crate::report::words::visible;
 use anyhow::Context as _;
 use std::sync::Arc;
@@ -36,7 +37,7 @@ pub fn run(args: Args) -> Outcome {
             let line = format!("{} {}: {}", peer.name(), class.as_str().unwrap_or_default(), entry.why);
             if let Some(missing) = peer.missing_tool() {
                 not_run += 1;
-                anstream::println!("not-run: {missing}: {line}");
+                output::print(&format!("not-run: {missing}: {line}\n"))?;
                 continue;
             }
             crate::matrix::build(&peer, manifest.role[0], &checkout)?;
@@ -45,19 +46,15 @@ pub fn run(args: Args) -> Outcome {
             let shown = run_proof(&command, &folder, PROOF_DEADLINE)?;
             if shown.contains(&entry.proof.shows) {
                 reproduced += 1;
-                anstream::println!("reproduced: {line}");
+                output::print(&format!("reproduced: {line}\n"))?;
             } else {
-                anstream::println!(
-                    "NOT REPRODUCED: {line}\n  the proof printed: {}",
-                    visible(&crate::adapter::cut(&shown))
-                );
+                let shown = visible(&crate::adapter::cut(&shown));
+                output::print(&format!("NOT REPRODUCED: {line}\n  the proof printed: {shown}\n"))?;
             }
         }
     }
-    anstream::println!(
-        "{entries} entries, {reproduced} reproduced{}",
-        if not_run > 0 { format!(", {not_run} not run") } else { String::new() }
-    );
+    let rest = if not_run > 0 { format!(", {not_run} not run") } else { String::new() };
+    output::print(&format!("{entries} entries, {reproduced} reproduced{rest}\n"))?;
     Ok(match (reproduced == entries, reproduced + not_run == entries) {
         (true, _) => Exit::Expected,
         (_, true) => Exit::Environment,

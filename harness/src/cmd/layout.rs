@@ -3,6 +3,7 @@
 use super::{Exit, Failure, Outcome};
 use crate::definitions;
 use crate::dump::{self, Message, Parts};
+use crate::output;
 use codec::{ApiVersion, FrameLayout, MessageKind, MessageSpec, Protocol, Value, header_version};
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -49,7 +50,7 @@ pub fn run(args: Args) -> Outcome {
     }
     let page = Page { protocol, version: args.version };
     let text = if args.diagram { page.diagrams(&specs)? } else { page.page(&specs)? };
-    dump::print(&text)?;
+    output::print(&text)?;
     Ok(Exit::Expected)
 }
 

@@ -3,7 +3,7 @@
 use super::matrix::bundled_cases;
 use super::{Exit, Failure, Outcome};
 use crate::matrix::{Globs, is_glob};
-use std::io::Write as _;
+use crate::output;
 
 /// List cases: id, level, and what each requires.
 #[derive(clap::Args)]
@@ -21,17 +21,15 @@ pub fn run(args: Args) -> Outcome {
     let patterns: Vec<String> = args.glob.into_iter().collect();
     let globs = Globs::new(&patterns).map_err(|error| Failure::usage(format!("{error:#}")))?;
     let list = cases.list();
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut shown = 0;
-    for case in list.iter().filter(|case| globs.is_empty() || globs.matches(&case.id)) {
-        let level = serde_json::to_value(case.level).unwrap_or_default();
-        // Whoever reads may stop reading: that is no fault of theirs.
-        if writeln!(out, "{}  {:8}  {}", case.id, level.as_str().unwrap_or_default(), case.info.requires).is_err() {
-            return Ok(Exit::Expected);
+    output::print_with(|out| {
+        for case in list.iter().filter(|case| globs.is_empty() || globs.matches(&case.id)) {
+            shown += 1;
+            let level = serde_json::to_value(case.level)?;
+            writeln!(out, "{}  {:8}  {}", case.id, level.as_str().unwrap_or_default(), case.info.requires)?;
         }
-        shown += 1;
-    }
-    let _ = out.flush();
+        Ok(())
+    })?;
     if let Some(name) = patterns.first().filter(|name| shown == 0 && !is_glob(name)) {
         return Err(Failure::unknown("case", name, list.iter().map(|case| case.id.as_str())));
     }

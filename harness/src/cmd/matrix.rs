@@ -7,7 +7,7 @@ use crate::matrix::{
     Bench, Candidate, Globs, Plan, Recorder, Unwritten, candidates, check_folder, is_glob, open_results,
 };
 use crate::results::{Level, Peer, Results, Role, Status, Verdict};
-use crate::{definitions, process, report};
+use crate::{definitions, output, process, report};
 use indicatif::{MultiProgress, ProgressDrawTarget};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -169,7 +169,7 @@ pub fn judged(
     select: &Select,
     run: impl FnOnce(Bench<'_>) -> anyhow::Result<Results>,
 ) -> Result<Results, Failure> {
-    process::catch_interrupts();
+    process::catch_interrupts()?;
     let first = plan.row(cases, true);
     check_folder(&select.out)?;
     let out = select.out.clone();
@@ -213,8 +213,8 @@ pub fn coverage_for(results: &Results, cases: &Cases) -> Result<Option<Coverage>
 pub fn finish(results: &Results, cases: &Cases, select: &Select, named: &[String]) -> Outcome {
     let coverage = coverage_for(results, cases)?;
     report::write(&select.out, results, &cases.infos(), coverage.as_ref())?;
-    anstream::print!("{}", report::terminal::summary(results, coverage.as_ref()));
-    anstream::println!("report: {}", select.out.join("index.html").display());
+    let summary = report::terminal::summary(results, coverage.as_ref());
+    output::print(&format!("{summary}report: {}\n", select.out.join("index.html").display()))?;
     let globs = Globs::new(named).map_err(|error| Failure::usage(format!("{error:#}")))?;
     let missing = results.peers.iter().any(|peer| peer.status == Status::NotRun && globs.matches(&peer.peer));
     let bad = |verdict| matches!(verdict, Verdict::Fail | Verdict::UnexpectedPass);

@@ -3,6 +3,7 @@
 use super::{Exit, Failure, Outcome};
 use crate::adapter::checkout;
 use crate::matrix::{Candidate, Globs, candidates, is_glob};
+use crate::output;
 use anyhow::Context as _;
 use comfy_table::{Table, presets};
 
@@ -48,7 +49,7 @@ fn list() -> Outcome {
         let runs = if candidate.is_default() { "by default" } else { "with --all or --peer" };
         table.add_row([&candidate.name(), role.as_str().unwrap_or_default(), language, runs, &ready]);
     }
-    anstream::println!("{table}");
+    output::print(&format!("{table}\n"))?;
     Ok(Exit::Expected)
 }
 
@@ -68,7 +69,7 @@ fn build(names: &[String]) -> Outcome {
     }
     for candidate in selected {
         let Candidate::Manifest(peer, role) = candidate else { continue };
-        anstream::eprintln!("building {}", candidate.name());
+        output::tell(format_args!("building {}", candidate.name()));
         if let Some(missing) = peer.missing_tool() {
             return Err(anyhow::Error::msg(missing).into());
         }

@@ -4,7 +4,7 @@ use super::matrix::{Select, bundled_cases, select_cases};
 use super::{Exit, Failure, Outcome};
 use crate::matrix::{Bench, Candidate, Globs, Plan, Recorder, candidates};
 use crate::results::{Level, Status, Verdict};
-use crate::{definitions, process};
+use crate::{definitions, output, process};
 use indicatif::{MultiProgress, ProgressDrawTarget};
 use std::path::PathBuf;
 
@@ -42,7 +42,7 @@ pub fn run(args: Args) -> Outcome {
     if peers.is_empty() {
         return Err(Failure::nothing_selected(format!("{} is not judged by cases of this kind", args.peer)));
     }
-    process::catch_interrupts();
+    process::catch_interrupts()?;
     let plan = Plan { level: Level::Must, jobs: 1, seed: args.seed, publish: false };
     let bench = Bench {
         protocol: definitions::bundled(),
@@ -54,7 +54,7 @@ pub fn run(args: Args) -> Outcome {
     };
     let results = bench.run(&peers)?;
     for outcome in &results.outcomes {
-        anstream::println!("{}", escaped(&serde_json::to_string_pretty(outcome).unwrap_or_default()));
+        output::print(&(escaped(&serde_json::to_string_pretty(outcome)?) + "\n"))?;
     }
     if let Some(peer) = results.peers.iter().find(|peer| peer.status == Status::NotRun) {
         return Err(anyhow::anyhow!("{} did not run: {}", peer.peer, peer.why.as_deref().unwrap_or_default()).into());

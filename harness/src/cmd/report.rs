@@ -2,8 +2,8 @@
 
 use super::matrix::{bundled_cases, coverage_for};
 use super::{Exit, Failure, Outcome};
-use crate::report;
 use crate::results::Results;
+use crate::{output, report};
 use std::path::{Path, PathBuf};
 
 /// Compare, merge and render the results of runs.
@@ -55,7 +55,7 @@ fn write(out: &Path, results: &Results) -> Outcome {
         ));
     }
     report::write(out, results, &cases.infos(), coverage_for(results, &cases)?.as_ref())?;
-    anstream::println!("report: {}", out.join("index.html").display());
+    output::print(&format!("report: {}\n", out.join("index.html").display()))?;
     Ok(Exit::Expected)
 }
 
@@ -64,7 +64,7 @@ pub fn run(args: Args) -> Outcome {
     match args.what {
         What::Diff { before, after } => {
             let diff = report::diff(&load(&before)?, &load(&after)?);
-            anstream::println!("{diff}");
+            output::print(&format!("{diff}\n"))?;
             Ok(if diff.is_empty() { Exit::Expected } else { Exit::Failed })
         }
         What::Merge { out, files } => {

@@ -10,7 +10,7 @@ use crate::promote::Find;
 use crate::report::words::visible;
 use crate::results::{Level, Role, Verdict};
 use crate::vector::{Allowed, Expected, Part, Vector, Vectors};
-use crate::{adapter, definitions, derive, dump, process};
+use crate::{adapter, definitions, derive, output, process};
 use anyhow::Context as _;
 use codec::{ApiVersion, hex};
 use indicatif::{MultiProgress, ProgressDrawTarget};
@@ -160,7 +160,7 @@ fn lint(args: Lint) -> Outcome {
             let count = ids.record(contents);
             text = ids.to_text();
             std::fs::write(&path, &text).with_context(|| format!("writing {}", path.display()))?;
-            anstream::println!("{count} ids recorded");
+            output::print(&format!("{count} ids recorded\n"))?;
         }
     }
     let lints = match Ids::parse(&text) {
@@ -170,18 +170,19 @@ fn lint(args: Lint) -> Outcome {
     if !lints.is_empty() {
         return said(&lints);
     }
-    anstream::println!("{} vectors, 0 errors", cases.vectors.cases.len());
-    anstream::println!("{} exchange cases, 0 errors", cases.exchanges.len());
-    anstream::println!("{} client cases, 0 errors", cases.clients.len());
+    output::print(&format!(
+        "{} vectors, 0 errors\n{} exchange cases, 0 errors\n{} client cases, 0 errors\n",
+        cases.vectors.cases.len(),
+        cases.exchanges.len(),
+        cases.clients.len()
+    ))?;
     Ok(Exit::Expected)
 }
 
 /// Prints what is wrong.
 fn said(lints: &[String]) -> Outcome {
-    for lint in lints {
-        anstream::println!("{lint}");
-    }
-    anstream::println!("{} errors", lints.len());
+    let lines: String = lints.iter().map(|lint| format!("{lint}\n")).collect();
+    output::print(&format!("{lines}{} errors\n", lints.len()))?;
     Ok(Exit::Failed)
 }
 
@@ -191,7 +192,7 @@ fn derive(args: Derive) -> Outcome {
         super::message(protocol, name)?;
     }
     let mut exit = Exit::Expected;
-    process::catch_interrupts();
+    process::catch_interrupts()?;
     for spec in protocol.messages() {
         let named = args.messages.is_empty() || args.messages.iter().any(|name| **name == *spec.name);
         if !named {
@@ -205,7 +206,7 @@ fn derive(args: Derive) -> Outcome {
         if args.check {
             for case in &derived {
                 let (lowest, highest) = case.versions;
-                anstream::println!("{} {lowest}-{highest}: {}: missing", spec.name, case.slug);
+                output::print(&format!("{} {lowest}-{highest}: {}: missing\n", spec.name, case.slug))?;
             }
             exit = Exit::Failed;
             continue;
@@ -213,9 +214,10 @@ fn derive(args: Derive) -> Outcome {
         let path = case_file(spec)?;
         let (vouched, unconfirmed) = vouched(protocol, &cases.vectors, spec, derived)?;
         add_cases(&path, spec, &vouched)?;
-        anstream::println!("{}: {} cases added; `vectors lint --record` records their ids", spec.name, vouched.len());
+        let added = format!("{} cases added; `vectors lint --record` records their ids", vouched.len());
+        output::print(&format!("{}: {added}\n", spec.name))?;
         for line in &unconfirmed {
-            anstream::println!("{line}");
+            output::print(&format!("{}\n", visible(line)))?;
             exit = Exit::Failed;
         }
     }
@@ -283,12 +285,12 @@ fn promote(args: Promote) -> Outcome {
     let part: Part = serde_json::from_value(args.part.clone().into())?;
     let mut find = Find::new(protocol, &spec, version, part, bytes)?;
     find.minimise();
-    anstream::eprintln!("{} bytes, {} of them needed", bytes.len(), find.bytes().len());
+    output::tell(format_args!("{} bytes, {} of them needed", bytes.len(), find.bytes().len()));
     let known: Vec<&Vector> = cases.vectors.cases.iter().collect();
     let mut case = match find.case(&known, args.id) {
         Ok(case) => case,
         Err(why) => {
-            anstream::eprintln!("no case: {why}");
+            output::tell(format_args!("no case: {why}"));
             return Ok(Exit::Failed);
         }
     };
@@ -307,12 +309,12 @@ fn promote(args: Promote) -> Outcome {
         Ok(loaded) => loaded,
         Err(lints) => {
             // Such as readings that must be listed by hand.
-            anstream::eprintln!("{}", visible(&lints.join("\n")));
-            dump::print(&format!("{:#}\n", json(&case, &[])))?;
+            output::tell(visible(&lints.join("\n")));
+            output::print(&format!("{:#}\n", json(&case, &[])))?;
             return Ok(Exit::Failed);
         }
     };
-    process::catch_interrupts();
+    process::catch_interrupts()?;
     let vector = loaded.cases.first().context("one case was loaded")?;
     let (opinions, not_run) = attest::opinions(protocol, vector);
     let mut lines: Vec<String> = not_run.iter().map(|(author, why)| format!("{author}: not asked: {why}")).collect();
@@ -363,13 +365,13 @@ fn promote(args: Promote) -> Outcome {
             unreported.join(", ")
         ));
     }
-    anstream::eprintln!("{}", visible(&lines.join("\n")));
+    output::tell(visible(&lines.join("\n")));
     if args.write && vouched && unreported.is_empty() {
         let path = case_file(&spec)?;
         add_cases(&path, &spec, std::slice::from_ref(&json))?;
-        anstream::eprintln!("{}: {} added", path.display(), case.slug);
+        output::tell(format_args!("{}: {} added", path.display(), case.slug));
     } else {
-        dump::print(&format!("{json:#}\n"))?;
+        output::print(&format!("{json:#}\n"))?;
     }
     Ok(if vouched && unreported.is_empty() { Exit::Expected } else { Exit::Failed })
 }
@@ -470,7 +472,7 @@ fn attest(args: Attest) -> Outcome {
     if selected.is_empty() {
         return Err(Failure::nothing_selected("no valid codec case is selected: only these have authors to ask"));
     }
-    process::catch_interrupts();
+    process::catch_interrupts()?;
     let progress = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
     let protocol = definitions::bundled();
     let attestation = attest::attest(protocol, &cases.vectors, &selected, !args.check, &progress)?;
@@ -482,7 +484,7 @@ fn attest(args: Attest) -> Outcome {
     lines.extend(attestation.notes());
     let counts = attestation.counts();
     lines.push(counts.to_string());
-    dump::print(&(visible(&lines.join("\n")) + "\n"))?;
+    output::print(&(visible(&lines.join("\n")) + "\n"))?;
     Ok(if counts.disagree > 0 {
         Exit::Failed
     } else if counts.not_rerun > 0 || !attestation.not_run.is_empty() {
@@ -582,7 +584,7 @@ fn export(args: Export) -> Outcome {
         text.push('\n');
     }
     match out {
-        None => dump::print(&text)?,
+        None => output::print(&text)?,
         Some(path) => std::fs::write(&path, text).with_context(|| format!("{} cannot be written", path.display()))?,
     }
     Ok(Exit::Expected)

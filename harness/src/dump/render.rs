@@ -1,10 +1,10 @@
-//! Lines and bytes as text. Styles are written as escapes; [`print`] takes them out where nobody would see colours.
+//! Lines and bytes as text. Styles are written as escapes; [`crate::output`] takes them out where nobody would see colours.
 
 use super::{Kind, Line, Message};
 use anstyle::{AnsiColor, Style};
 use codec::Protocol;
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
+use std::io;
 use std::ops::Range;
 
 /// Bytes a row.
@@ -51,27 +51,6 @@ impl Kind {
             Kind::Tags => "tagged fields",
             Kind::Records => "records",
             Kind::Unread => "not read",
-        }
-    }
-}
-
-/// Writes to standard output: plain where it is no terminal or `NO_COLOR` is set. A reader that has gone away, such as
-/// `head`, is no error.
-pub fn print(text: &str) -> io::Result<()> {
-    print_with(|out| out.write_all(text.as_bytes()))
-}
-
-/// [`print`] for what is too large to be held as one text.
-pub fn print_with(write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>) -> io::Result<()> {
-    let mut out = io::BufWriter::new(anstream::AutoStream::auto(io::stdout()).lock());
-    match write(&mut out).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
-            // What is in the buffer has nowhere to go, so it is not tried again when the buffer is dropped.
-            let _ = out.into_parts();
-            Ok(())
-        }
-        other => {
-            other.map_err(|error| io::Error::new(error.kind(), format!("cannot write to standard output: {error}")))
         }
     }
 }

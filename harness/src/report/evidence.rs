@@ -3,7 +3,6 @@
 use serde_json::Value as Json;
 
 use super::bytes::{self, Marks};
-use super::words;
 use crate::results::Outcome;
 
 /// How many differing values are listed for one outcome.
@@ -172,6 +171,6 @@ fn plain(title: &'static str, text: &str) -> Shown {
         true => String::new(),
         false => format!("{} bytes of text, cut: the first {end} are shown", text.len()),
     };
-    let html = words::visible(&text[..end]).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let html = text[..end].replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     Shown { title, note, html, bytes: false }
 }

@@ -37,7 +37,8 @@ pub fn render(matrix: &Matrix, cases: &BTreeMap<String, CaseInfo>) -> String {
         catalogue: catalogue(matrix, cases),
         coverage: matrix.coverage,
     };
-    page.render().expect("the template writes plain data into memory")
+    // All of it at once, so that no name, text or path of others is forgotten.
+    words::visible(&page.render().expect("the template writes plain data into memory"))
 }
 
 #[derive(Template)]
@@ -95,7 +96,7 @@ struct PeerPart<'a> {
     language: &'a str,
     internal: bool,
     ran: bool,
-    why: String,
+    why: &'a str,
     sentence: String,
     worst: String,
     sign: &'static str,
@@ -124,7 +125,7 @@ struct CasePart<'a> {
     case: &'a str,
     level: String,
     info: Option<&'a CaseInfo>,
-    outcomes: Vec<OutcomePart>,
+    outcomes: Vec<OutcomePart<'a>>,
     replay: String,
 }
 
@@ -158,14 +159,14 @@ enum Passing<'a> {
 /// The lists so far, by column, message and text, with the first cell that has it.
 type Lists<'a> = BTreeMap<(Column<'a>, &'a str, String), PeerLink<'a>>;
 
-struct OutcomePart {
+struct OutcomePart<'a> {
     verdict: String,
     sign: &'static str,
     class: Option<String>,
     severity: Option<u8>,
     op: String,
     place: Option<String>,
-    detail: Option<String>,
+    detail: Option<&'a str>,
     evidence: Evidence,
 }
 
@@ -232,7 +233,7 @@ fn role_part<'a>(role: &'a RoleMatrix<'a>, cases: &'a BTreeMap<String, CaseInfo>
             language: &row.peer.language,
             internal: row.peer.internal,
             ran: row.ran(),
-            why: words::visible(row.why()),
+            why: row.why(),
             sentence: counts.sentence(),
             worst: worst.map(word).unwrap_or_default(),
             sign: worst.map_or("", sign),
@@ -278,7 +279,7 @@ fn cell_part<'a>(
     let note = |((rank, class, detail), outcomes): ((usize, Option<Class>, &str), Vec<&Outcome>)| NotePart {
         verdict: word(words::WORST_FIRST[rank]),
         sign: sign(words::WORST_FIRST[rank]),
-        detail: class.map_or(String::new(), |class| word(class) + ": ") + &words::visible(detail),
+        detail: class.map_or(String::new(), |class| word(class) + ": ") + detail,
         count: outcomes.len(),
         cases: names(&outcomes),
         short: deviates(words::WORST_FIRST[rank]),
@@ -308,7 +309,7 @@ fn cell_part<'a>(
         passed: counts.get(Verdict::Pass),
         claimed: counts.claimed(),
         sentence: counts.sentence(),
-        deviations: deviations.into_iter().map(|(_, case, outcomes)| case_part(case, outcomes, cases)).collect(),
+        deviations: deviations.into_iter().map(|(_, case, outcomes)| case_part(case, outcomes, row, cases)).collect(),
         notes: notes.into_iter().map(note).collect(),
         passing: passing.into_iter().map(&mut passes).collect(),
     }
@@ -320,7 +321,12 @@ fn gravity(outcomes: &[&Outcome]) -> (usize, u8) {
     each.min().expect("a case is here because of an outcome")
 }
 
-fn case_part<'a>(case: &'a str, outcomes: Vec<&'a Outcome>, cases: &'a BTreeMap<String, CaseInfo>) -> CasePart<'a> {
+fn case_part<'a>(
+    case: &'a str,
+    outcomes: Vec<&'a Outcome>,
+    row: &Row,
+    cases: &'a BTreeMap<String, CaseInfo>,
+) -> CasePart<'a> {
     let part = |outcome: &&'a Outcome| OutcomePart {
         verdict: word(outcome.verdict),
         sign: sign(outcome.verdict),
@@ -328,7 +334,7 @@ fn case_part<'a>(case: &'a str, outcomes: Vec<&'a Outcome>, cases: &'a BTreeMap<
         severity: outcome.class.map(Class::severity),
         op: word(outcome.op),
         place: words::place(outcome),
-        detail: outcome.detail.as_deref().map(words::visible),
+        detail: outcome.detail.as_deref(),
         evidence: evidence(outcome),
     };
     CasePart {
@@ -336,7 +342,7 @@ fn case_part<'a>(case: &'a str, outcomes: Vec<&'a Outcome>, cases: &'a BTreeMap<
         level: word(outcomes[0].level),
         info: cases.get(case),
         outcomes: outcomes.iter().map(part).collect(),
-        replay: words::replay(outcomes[0]),
+        replay: words::replay(outcomes[0], &row.peer),
     }
 }
 

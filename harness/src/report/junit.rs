@@ -30,13 +30,13 @@ fn suite(row: &Row) -> TestSuite {
         absent.set_classname(clean(&row.peer.peer));
         suite.add_test_case(absent);
     }
-    suite.add_test_cases(row.outcomes().map(test_case));
+    suite.add_test_cases(row.outcomes().map(|outcome| test_case(outcome, row)));
     // Files of others may hold any number.
     suite.set_time(row.outcomes().map(elapsed).fold(Duration::ZERO, Duration::saturating_add));
     suite
 }
 
-fn test_case(outcome: &Outcome) -> TestCase {
+fn test_case(outcome: &Outcome, row: &Row) -> TestCase {
     let verdict = word(outcome.verdict);
     let detail = clean(outcome.detail.as_deref().unwrap_or("no detail"));
     let status = match outcome.verdict {
@@ -45,7 +45,7 @@ fn test_case(outcome: &Outcome) -> TestCase {
             let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
             status.set_message(format!("{verdict}: {detail}"));
             status.set_type(outcome.class.map_or(verdict.clone(), word));
-            status.set_description(clean(&evidence(outcome)));
+            status.set_description(clean(&evidence(outcome, row)));
             status
         }
         Verdict::Known | Verdict::Flaky | Verdict::NotRun | Verdict::Unsupported => {
@@ -67,13 +67,13 @@ fn test_case(outcome: &Outcome) -> TestCase {
 }
 
 /// What is at hand to understand a failure, a line each.
-fn evidence(outcome: &Outcome) -> String {
+fn evidence(outcome: &Outcome, row: &Row) -> String {
     let mut lines = vec![format!("level: {}", word(outcome.level))];
     lines.extend(place(outcome).map(|place| format!("place: {place}")));
     lines.extend(outcome.sent.as_ref().map(|sent| format!("sent: {sent}")));
     lines.extend(outcome.want.as_ref().map(|want| format!("want: {want}")));
     lines.extend(outcome.got.as_ref().map(|got| format!("got: {got}")));
-    lines.push(format!("replay: {}", replay(outcome)));
+    lines.push(format!("replay: {}", replay(outcome, &row.peer)));
     lines.join("\n")
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::NON_AFFILIATION;
 use super::matrix::{Counts, Matrix, RoleMatrix, Row};
-use super::words::{deviates, place, plural, replay, sign, word};
+use super::words::{deviates, place, plural, replay, sign, visible_line, word};
 use crate::results::{CaseInfo, Outcome, Verdict};
 
 /// The text of `matrix.md`.
@@ -152,20 +152,19 @@ fn deviations(page: &mut String, row: &Row, cases: &BTreeMap<String, CaseInfo>) 
             }
             let _ = writeln!(page, ": {}", text(outcome.detail.as_deref().unwrap_or("no detail")));
         }
-        let _ = writeln!(page, "  - `{}`", code(&replay(outcomes[0])));
+        let _ = writeln!(page, "  - `{}`", code(&replay(outcomes[0], &row.peer)));
     }
 }
 
 /// Text that Markdown and HTML take literally, on one line.
 fn text(raw: &str) -> String {
     let mut escaped = String::with_capacity(raw.len());
-    for character in raw.chars() {
+    for character in visible_line(raw).chars() {
         match character {
             '<' => escaped += "&lt;",
             '>' => escaped += "&gt;",
             '&' => escaped += "&amp;",
             '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' => escaped.extend(['\\', character]),
-            _ if character.is_control() => escaped.push(' '),
             _ => escaped.push(character),
         }
     }
@@ -174,15 +173,5 @@ fn text(raw: &str) -> String {
 
 /// Text for between backticks.
 fn code(raw: &str) -> String {
-    raw.chars()
-        .map(|c| {
-            if c.is_control() {
-                ' '
-            } else if c == '`' {
-                '\''
-            } else {
-                c
-            }
-        })
-        .collect()
+    visible_line(raw).replace('`', "'")
 }

@@ -70,6 +70,12 @@ impl<'a> Matrix<'a> {
         self.roles.iter().flat_map(|role| &role.rows)
     }
 
+    /// The peer of an outcome.
+    pub fn peer_of(&self, outcome: &Outcome) -> Cow<'a, Peer> {
+        let row = self.rows().find(|row| row.peer.role == outcome.role && row.peer.peer == outcome.peer);
+        row.map_or_else(|| Cow::Owned(Row::made_up(outcome)), |row| row.peer.clone())
+    }
+
     /// The verdicts of the whole run.
     pub fn counts(&self) -> Counts {
         Counts::of(self.rows().flat_map(Row::outcomes))
@@ -133,16 +139,21 @@ impl RoleMatrix<'_> {
 }
 
 impl<'a> Row<'a> {
-    fn without_peer(outcome: &'a Outcome) -> Row<'a> {
-        let peer = Peer {
+    /// What can be said of a peer whose row is lost.
+    fn made_up(outcome: &Outcome) -> Peer {
+        Peer {
             peer: outcome.peer.clone(),
             role: outcome.role,
             language: String::new(),
             status: Status::Ran,
             why: None,
             internal: false,
-        };
-        Row { peer: Cow::Owned(peer), cells: BTreeMap::new() }
+            certified: false,
+        }
+    }
+
+    fn without_peer(outcome: &Outcome) -> Row<'a> {
+        Row { peer: Cow::Owned(Row::made_up(outcome)), cells: BTreeMap::new() }
     }
 
     /// Whether the peer was judged.

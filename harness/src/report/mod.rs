@@ -44,6 +44,12 @@ pub fn remove_pages(out: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// An error where a folder stands in place of a page, which nothing here would take away.
+pub fn check_pages(out: &Path) -> io::Result<()> {
+    let folder = PAGES.iter().map(|name| out.join(name)).find(|path| path.is_dir());
+    folder.map_or(Ok(()), |path| Err(explain(&path, io::ErrorKind::IsADirectory.into())))
+}
+
 /// Writes `results.jsonl`, `matrix.json`, `matrix.md`, `junit.xml` and `index.html` into the folder `out`, which is
 /// made if need be. Rows are brought into file order first, so that equal rows give equal files. `coverage` is told of
 /// where it is given.
@@ -81,8 +87,9 @@ pub fn write(
 }
 
 /// An error of the same kind that says which file and what to do about it.
-fn explain(path: &Path, error: io::Error) -> io::Error {
+pub(crate) fn explain(path: &Path, error: io::Error) -> io::Error {
     let advice = match error.kind() {
+        io::ErrorKind::FileTooLarge => "files may not grow so large here (ulimit -f): choose another folder or limit",
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space or choose another folder",
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             "make it writable or choose another folder"

@@ -43,7 +43,7 @@ pub fn summary_at(results: &Results, coverage: Option<&Coverage>, width: u16) ->
             word(outcome.verdict),
             visible_line(&outcome.peer),
             visible_line(&outcome.case),
-            visible_line(&words::replay(outcome))
+            visible_line(&words::replay(outcome, &matrix.peer_of(outcome)))
         );
     }
     if bad.len() > NAMED {

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use serde::Serialize;
 
-use crate::results::{Class, Outcome, Role, Verdict};
+use crate::results::{Class, Outcome, Peer, Role, Verdict};
 
 /// Every verdict, worst first. `unsupported` is last: what a peer does not claim to do says nothing against what it
 /// does, so a cell shows it only when there is nothing else.
@@ -140,10 +140,10 @@ static OURS: LazyLock<Vec<String>> = LazyLock::new(|| {
     manifests.chain([crate::matrix::REFERENCE.to_owned()]).collect()
 });
 
-/// The command that repeats one case against one peer.
-pub fn replay(outcome: &Outcome) -> String {
+/// The command that repeats one case against one peer, which is in the same run.
+pub fn replay(outcome: &Outcome, peer: &Peer) -> String {
     let name = outcome.peer.split('@').next().unwrap_or_default();
-    let ours = OURS.iter().any(|ours| ours == name);
+    let ours = !peer.certified && OURS.iter().any(|ours| ours == name);
     match outcome.role {
         _ if ours => format!("kafka-conform replay {} --peer {}", outcome.case, outcome.peer),
         Role::Broker => format!("kafka-conform certify broker HOST:PORT --case {}", outcome.case),

@@ -238,9 +238,8 @@ fn a_client_that_shows_what_came_passes() {
     let outcome = judged_at(good(), shown(), json!({ "shows": ["Value", "ReadOnly"] }), Level::Must);
     assert_eq!((outcome.verdict, outcome.class), (Verdict::Fail, Some(Class::Lossy)), "{outcome:?}");
     let about = changed("/expect", json!({ "shown": ["ReadOnly"] }));
-    for options in [json!({ "shows": ["Value"] }), json!({ "shows": true })] {
-        assert_eq!(judged_at(about.clone(), shown(), options, Level::Must).verdict, Verdict::Unsupported);
-    }
+    let outcome = judged_at(about, shown(), json!({ "shows": ["Value"] }), Level::Must);
+    assert_eq!(outcome.verdict, Verdict::Unsupported);
 }
 
 #[test]

@@ -972,26 +972,43 @@ fn unknown_tags(json: &Json) -> Result<Vec<(u32, Vec<u8>)>, EncodeErrorKind> {
 
 /// Lower-case hex.
 pub fn hex(bytes: &[u8]) -> String {
-    let digit = |value: u8| char::from(if value < 10 { b'0' + value } else { b'a' + value - 10 });
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        text.extend([digit(byte >> 4), digit(byte & 15)]);
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut text = vec![0; bytes.len() * 2];
+    for (pair, byte) in text.chunks_exact_mut(2).zip(bytes) {
+        pair.copy_from_slice(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
     }
-    text
+    String::from_utf8(text).unwrap_or_else(|_| unreachable!("digits are text"))
 }
+
+/// What a hex digit stands for, by its ASCII code; [`NO_DIGIT`] for what is none.
+const DIGIT_VALUES: [u8; 256] = {
+    let mut values = [NO_DIGIT; 256];
+    let mut value = 0;
+    while value < 16 {
+        let digit = b"0123456789abcdef"[value];
+        values[digit as usize] = value as u8;
+        values[digit.to_ascii_uppercase() as usize] = value as u8;
+        value += 1;
+    }
+    values
+};
+/// More than two digits come to.
+const NO_DIGIT: u8 = 0xff;
 
 /// Reads hex; white space anywhere is skipped. The error says what is wrong and where.
 pub fn parse_hex(text: &str) -> Result<Vec<u8>, String> {
     // Almost all hex there is comes in pairs without spaces.
-    let pair = |pair: &[u8]| {
-        let [high, low] = pair else { return None };
-        let value = |digit: &u8| char::from(*digit).to_digit(16).and_then(|value| u8::try_from(value).ok());
-        Some(value(high)? << 4 | value(low)?)
-    };
-    if let Some(bytes) = text.as_bytes().chunks(2).map(pair).collect() {
+    let mut bytes = vec![0; text.len() / 2];
+    let mut seen = if text.len() % 2 == 0 { 0 } else { NO_DIGIT };
+    for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+        let (high, low) = (DIGIT_VALUES[usize::from(pair[0])], DIGIT_VALUES[usize::from(pair[1])]);
+        seen |= high | low;
+        *byte = high << 4 | low & 15;
+    }
+    if seen < 16 {
         return Ok(bytes);
     }
-    let mut bytes = Vec::with_capacity(text.len() / 2);
+    bytes.clear();
     let mut high = None;
     for (place, digit) in text.char_indices().filter(|(_, digit)| !digit.is_whitespace()) {
         let value = digit.to_digit(16).ok_or_else(|| format!("{digit:?} at character {place} is not a hex digit"))?;
@@ -1089,6 +1106,16 @@ mod tests {
     fn hex_skips_white_space_and_names_what_is_wrong() {
         assert_eq!(parse_hex(" 00 0a\nFF "), Ok(vec![0, 10, 255]));
         assert!(parse_hex("0").is_err() && parse_hex("0g").is_err());
+        for character in (0..=u8::MAX).map(char::from).filter(|character| !character.is_whitespace()) {
+            let value = character.to_digit(16);
+            let read = |text: String| parse_hex(&text).ok().map(|bytes| u32::from(bytes[0]));
+            assert_eq!(read(format!("{character}5")), value.map(|value| value * 16 + 5), "{character:?}");
+            assert_eq!(read(format!("5{character}")), value.map(|value| 80 + value), "{character:?}");
+        }
+        let all: Vec<u8> = (0..=u8::MAX).collect();
+        let text: String = all.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!((hex(&all), parse_hex(&text)), (text.clone(), Ok(all.clone())));
+        assert_eq!(parse_hex(&text.to_uppercase()), Ok(all));
     }
 
     #[test]

@@ -7,21 +7,20 @@ mod connection;
 mod conversation;
 mod evidence;
 mod message;
+mod own_request;
 mod presence;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use codec::{ApiKey, ApiVersion, MessageKind, Protocol, VersionRange};
 use serde_json::{Value as Json, json};
 
-use self::connection::{Connection, Received};
 use self::conversation::CaseRun;
-use self::message::{Answer, Request};
+use self::own_request::Refused;
 use self::presence::LastSent;
 use crate::exchange::{Case, Consent};
 use crate::results::{Level, Outcome, Verdict};
@@ -79,8 +78,8 @@ pub struct LiveBroker<'p> {
     address: SocketAddr,
     settings: Settings,
     advertised: BTreeMap<ApiKey, VersionRange>,
-    /// Its node id and one that no broker of the cluster has.
-    nodes: Option<(i64, i64)>,
+    /// Its node id and one that no broker of the cluster has, once Metadata was answered.
+    nodes: OnceCell<(i64, i64)>,
     /// What it was sent last, for the case that finds it gone.
     last_sent: RefCell<LastSent>,
     /// Why nothing can be asked of it any more.
@@ -99,8 +98,7 @@ pub fn run(
 }
 
 impl<'p> LiveBroker<'p> {
-    /// Asks the broker what it advertises (ApiVersions v0), at the first of its addresses that answers, and which node it
-    /// is (Metadata).
+    /// Asks the broker what it advertises (ApiVersions v0), at the first of its addresses that answers.
     pub fn connect(target: Target, protocol: &'p Protocol, settings: Settings) -> Result<LiveBroker<'p>, Unreachable> {
         let mut tried = Vec::new();
         for &address in &target.addresses {
@@ -110,7 +108,7 @@ impl<'p> LiveBroker<'p> {
                 address,
                 settings: settings.clone(),
                 advertised: BTreeMap::from([(ApiKey(18), VersionRange::new(ApiVersion(0), ApiVersion(0)))]),
-                nodes: None,
+                nodes: OnceCell::new(),
                 last_sent: RefCell::default(),
                 gone: OnceCell::new(),
             };
@@ -131,7 +129,8 @@ impl<'p> LiveBroker<'p> {
     fn meet(&mut self) -> Result<(), String> {
         let answer = self
             .ask(API_VERSIONS, &json!({}))
-            .map_err(|refused| format!("no answer to ApiVersions version 0: {}", refused.what))?;
+            .map_err(|refused| format!("no answer to ApiVersions version 0: {}", refused.what))?
+            .body;
         if answer["ErrorCode"] != 0 {
             return Err(format!("ApiVersions version 0 is answered with error {}", answer["ErrorCode"]));
         }
@@ -144,7 +143,6 @@ impl<'p> LiveBroker<'p> {
                 self.advertised.insert(ApiKey(key), range);
             }
         }
-        self.nodes = self.find_nodes();
         Ok(())
     }
 
@@ -154,9 +152,24 @@ impl<'p> LiveBroker<'p> {
         key.and_then(|key| self.advertised.get(&key)).copied().unwrap_or(VersionRange::NONE)
     }
 
-    fn find_nodes(&self) -> Option<(i64, i64)> {
-        let answer = self.ask(METADATA, &json!({ "Topics": [] })).ok()?;
-        let brokers = answer["Brokers"].as_array()?;
+    /// Its node id and one that no broker of the cluster has. Asked until there is an answer: each case that stands on
+    /// it has its own evidence where there is none.
+    fn nodes(&self) -> Result<(i64, i64), Refused> {
+        if let Some(&nodes) = self.nodes.get() {
+            return Ok(nodes);
+        }
+        let metadata = self.ask(METADATA, &json!({ "Topics": [] }))?;
+        if let Some(error) = metadata.body["ErrorCode"].as_i64().filter(|&error| error != 0) {
+            return Err(Refused::by_error(METADATA, error));
+        }
+        match self.nodes_in(&metadata.body) {
+            Some(nodes) => Ok(*self.nodes.get_or_init(|| nodes)),
+            None => Err(metadata.lacking(self, "lists no broker")),
+        }
+    }
+
+    fn nodes_in(&self, metadata: &Json) -> Option<(i64, i64)> {
+        let brokers = metadata["Brokers"].as_array()?;
         let mut ids: Vec<i64> = brokers.iter().filter_map(|broker| broker["NodeId"].as_i64()).collect();
         ids.sort_unstable();
         let listens_here = |broker: &&Json| {
@@ -182,7 +195,7 @@ impl<'p> LiveBroker<'p> {
     }
 
     fn judge(&self, case: &Case, version: ApiVersion) -> Outcome {
-        let run = CaseRun::new(self, case, version);
+        let mut run = CaseRun::new(self, case, version);
         if let Some((verdict, why)) = run.obstacle() {
             return run.outcome(verdict, Some(why));
         }
@@ -201,13 +214,12 @@ impl<'p> LiveBroker<'p> {
         }
         let mut outcome = attempt
             .unwrap_or_else(|| run.outcome(Verdict::NotRun, Some("the broker took no connection at first".to_owned())));
-        let conversed = outcome.verdict != Verdict::NotRun;
         // No input may end or hang a broker, whatever the level; hostile input may while the answer is as expected.
         let as_expected = matches!(outcome.verdict, Verdict::Pass | Verdict::Variant | Verdict::Unsupported);
         if case.consent == Consent::Hostile || !as_expected {
             self.doubt(&mut outcome, presence.unwrap_or_else(|| self.presence()));
         }
-        if conversed && self.gone.get().is_none() {
+        if self.gone.get().is_none() {
             run.clean_up();
         }
         outcome
@@ -218,82 +230,15 @@ impl<'p> LiveBroker<'p> {
         let request = self.protocol.api(api, MessageKind::Request)?;
         self.advertised(api).intersect(request.valid_versions).highest()
     }
-
-    /// One request of the harness's own, on a connection of its own, at the highest common version (ApiVersions: 0).
-    fn ask(&self, api: &str, body: &Json) -> Result<Json, Refused> {
-        let version = if api == API_VERSIONS { Some(ApiVersion(0)) } else { self.highest(api) };
-        let version = version.ok_or_else(|| Refused::unsent(format!("{api} is not advertised")))?;
-        self.ask_at(api, version, body)
-    }
-
-    fn ask_at(&self, api: &str, version: ApiVersion, body: &Json) -> Result<Json, Refused> {
-        let request =
-            Request::new(self.protocol, api, version, CORRELATION_OF_OUR_OWN, body).map_err(Refused::unsent)?;
-        self.remember(|| format!("a request of the suite's own, {api} version {version}"), &[&request.frame]);
-        self.exchange(&request)
-    }
-
-    /// One request of the harness's own and its answer, on a connection of its own.
-    fn exchange(&self, request: &Request) -> Result<Json, Refused> {
-        let (api, version) = (&request.api, request.version);
-        let mut connection = Connection::open(self.address).map_err(|error| Refused {
-            what: format!("no connection: {}", error.kind()),
-            why: Why::NoConnection(error.kind()),
-        })?;
-        connection.send(&request.frame);
-        let received = connection.receive(ANSWER);
-        let why = match &received {
-            Received::Closed => Why::Closed,
-            Received::Silent => Why::Silent,
-            Received::Frame(_) | Received::Broken(_) => Why::Wrong,
-        };
-        let refused = |what: String| Refused { what, why };
-        match received {
-            Received::Frame(frame) => match Answer::read(self.protocol, request, &frame) {
-                Ok(answer) if answer.correlation_id == request.correlation_id => Ok(answer.body),
-                Ok(_) => Err(refused(format!("{api} is answered with another correlation id"))),
-                Err(what) => Err(refused(format!("{api}: {what}"))),
-            },
-            nothing => Err(refused(format!("{api} version {version}: {}", nothing.describe()))),
-        }
-    }
-}
-
-const CORRELATION_OF_OUR_OWN: i32 = 7;
-
-/// That a request of the harness's own has no answer.
-struct Refused {
-    what: String,
-    why: Why,
-}
-
-/// Why it has none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Why {
-    /// It could not be sent: a fault of ours, or the API is not advertised.
-    Unsent,
-    /// There was no connection.
-    NoConnection(ErrorKind),
-    /// The connection was closed.
-    Closed,
-    /// Nothing came in time.
-    Silent,
-    /// What came is no answer to it.
-    Wrong,
-}
-
-impl Refused {
-    fn unsent(what: String) -> Refused {
-        Refused { what, why: Why::Unsent }
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::connection::Connection;
+    use super::connection::{Connection, Received};
     use super::conversation::{has_error, has_one_value_each, has_results_of};
     use super::evidence::{known_secrets, mask, shows_secret};
-    use super::message::{encode_json, set_size};
+    use super::message::{Answer, Request, encode_json, set_size};
+    use super::own_request::CORRELATION_OF_OUR_OWN;
     use super::*;
     use crate::cases::Cases;
     use crate::definitions;
@@ -524,6 +469,10 @@ mod tests {
         broker.run_version(case, ApiVersion(0))
     }
 
+    fn level_of(slug: &str) -> Level {
+        exchanges().iter().find(|case| case.slug == slug && case.api == "ApiVersions").unwrap().level
+    }
+
     /// A case of two steps, the first of which it needs.
     fn with_need(expect: Json) -> Case {
         let steps = json!([
@@ -622,8 +571,9 @@ mod tests {
             Some(answer)
         };
         let outcome = judge("ranges-hold-the-config-apis", leaks);
-        assert_eq!(outcome.level, Level::Observed);
-        assert_eq!((outcome.verdict, outcome.class), (Verdict::Fail, Some(Class::WrongValue)), "{outcome:?}");
+        assert_eq!(level_of("ranges-hold-the-config-apis"), Level::Observed);
+        let found = (outcome.level, outcome.verdict, outcome.class);
+        assert_eq!(found, (Level::Must, Verdict::Fail, Some(Class::WrongValue)), "{outcome:?}");
     }
 
     #[test]

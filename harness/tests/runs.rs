@@ -15,6 +15,8 @@ use std::io::{Read as _, Write as _};
 enum Act {
     /// Answers ApiVersions, of which it has version 0 alone.
     Answer,
+    /// Sends these bytes.
+    Send(Vec<u8>),
     /// Closes the connection.
     Close,
     /// Nothing, and keeps the connection.
@@ -97,6 +99,7 @@ fn serve(listener: &TcpListener, received: &Mutex<Vec<Vec<u8>>>, act: fn(usize, 
                 stream.write_all(&answer).unwrap();
             }
             match act {
+                Act::Send(bytes) => stream.write_all(&bytes).unwrap(),
                 Act::Answer | Act::Silence => {}
                 Act::Close => break,
                 Act::End(pause) | Act::AnswerAndEnd(pause) => return pause,
@@ -248,6 +251,124 @@ fn a_broker_that_answers_no_more_hangs_and_the_rest_is_not_run() {
     let [hang] = faults.as_slice() else { panic!("{faults:#?}") };
     assert_eq!((hang.class, hang.severity), (Some(Class::Hang), Some(1)));
     assert!(certified.not_run("the broker is gone: ApiVersions is answered no more") > 0);
+}
+
+/// A frame with the correlation id of `request`.
+fn frame(request: &[u8], rest: &[u8]) -> Act {
+    let size = u32::try_from(4 + rest.len()).unwrap().to_be_bytes();
+    Act::Send([&size, &request[8..12], rest].concat())
+}
+
+/// Answers ApiVersions with these keys, each with one version, and all else by `other`, which gets key and frame.
+fn advertise(apis: &[[u8; 2]], request: &[u8], other: impl Fn(u8, &[u8]) -> Act) -> Act {
+    if request[5] != 18 {
+        return other(request[5], request);
+    }
+    let entries = apis.iter().flat_map(|&[key, version]| [0, key, 0, version, 0, version]);
+    let count = [0, 0, 0, 0, 0, u8::try_from(apis.len()).unwrap()];
+    frame(request, &count.into_iter().chain(entries).collect::<Vec<u8>>())
+}
+
+const METADATA: u8 = 3;
+const CREATE_TOPICS: u8 = 19;
+/// A count that no bytes are behind.
+const UNREADABLE: [u8; 4] = [0x7f, 0xff, 0xff, 0xff];
+
+/// Runs one case; it fails or differs, and the last request that was answered, of this key, is what the case stands on.
+#[track_caller]
+fn check_not_answered(act: fn(usize, &[u8]) -> Act, case: &str, key: u8, verdict: Verdict, class: Class) {
+    let server = Server::start(act);
+    let certified = server.certify(&["--case", case, "--allow-writes"]);
+    let [outcome] = certified.outcomes() else { panic!("{:#?}", certified.outcomes()) };
+    assert_eq!((outcome.verdict, outcome.class), (verdict, Some(class)), "{outcome:#?}");
+    assert_eq!(certified.code, Some(i32::from(verdict == Verdict::Fail)), "{}", certified.said);
+    let sent = outcome.sent.as_ref().unwrap();
+    let requests = server.received.lock().unwrap().iter().map(|frame| codec::hex(frame)).collect::<Vec<_>>();
+    assert!(sent[8..12] == format!("{key:04x}") && requests.contains(sent), "{outcome:#?}");
+    let api = if key == METADATA { "Metadata" } else { "CreateTopics" };
+    assert!(outcome.detail.as_ref().unwrap().contains(&format!("{api} version ")), "{outcome:#?}");
+    assert!(outcome.want.is_some() && outcome.got.is_some(), "{outcome:#?}");
+}
+
+/// Metadata 1, whose answer begins with a count of brokers, and DescribeConfigs 1, which is never reached.
+fn metadata(request: &[u8], answer: impl Fn(&[u8]) -> Act) -> Act {
+    advertise(&[[18, 0], [METADATA, 1], [32, 1]], request, |key, request| match key {
+        METADATA => answer(request),
+        _ => Act::Close,
+    })
+}
+
+/// Of level must and observed; both ask about the broker itself.
+const OF_THE_BROKER: &str = "broker/describe-configs/v1/broker-all-keys";
+const OF_THE_BROKER_OBSERVED: &str = "broker/describe-configs/v1/broker-each-config-once";
+
+#[test]
+fn metadata_that_is_not_answered_fails_the_cases_that_stand_on_it() {
+    let check = |act, class| check_not_answered(act, OF_THE_BROKER, METADATA, Verdict::Fail, class);
+    check(|_, request| metadata(request, |request| frame(request, &UNREADABLE)), Class::WrongBytes);
+    check(|_, request| metadata(request, |_| Act::Send(vec![0xff; 64])), Class::WrongBytes);
+    check(|_, request| metadata(request, |_| Act::Close), Class::Closed);
+    check(|_, request| metadata(request, |_| Act::Silence), Class::NoAnswer);
+    // Another correlation id; the answer itself is in order but for its brokers, of which there are none.
+    check(|_, request| metadata(request, |_| frame(&[1; 12], &[0; 12])), Class::WrongAnswer);
+    check(|_, request| metadata(request, |request| frame(request, &[0; 12])), Class::WrongAnswer);
+}
+
+#[test]
+fn metadata_that_is_not_answered_differs_where_the_case_is_observed_unless_it_breaks_the_protocol() {
+    let check = |act, verdict, class| check_not_answered(act, OF_THE_BROKER_OBSERVED, METADATA, verdict, class);
+    check(|_, request| metadata(request, |_| Act::Close), Verdict::Differs, Class::Closed);
+    check(|_, request| metadata(request, |request| frame(request, &UNREADABLE)), Verdict::Fail, Class::WrongBytes);
+}
+
+#[test]
+fn metadata_that_is_refused_is_no_fault() {
+    // Version 13, the first with an error of its own: 29, and no brokers and topics.
+    let server = Server::start(|_, request| {
+        advertise(&[[18, 0], [METADATA, 13], [32, 1]], request, |_, request| {
+            frame(request, &[0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 29, 0])
+        })
+    });
+    let refused = server.certify(&["--case", OF_THE_BROKER]);
+    assert_eq!(refused.not_run("the broker's node id is not known: Metadata is answered with error 29"), 1);
+    assert_eq!(refused.code, Some(3), "{}", refused.said);
+    let server = Server::start(|_, request| advertise(&[[18, 0], [32, 1]], request, |_, _| Act::Close));
+    let lacking = server.certify(&["--case", OF_THE_BROKER]);
+    assert_eq!(lacking.outcomes()[0].verdict, Verdict::Unsupported, "{:?}", lacking.outcomes()[0]);
+}
+
+/// CreateTopics 0, whose answer begins with a count of topics, and the APIs of the case, which are never reached.
+fn create_topics(request: &[u8], answer: impl Fn(&[u8]) -> Act) -> Act {
+    advertise(&[[18, 0], [CREATE_TOPICS, 0], [32, 0], [33, 0]], request, |key, request| match key {
+        CREATE_TOPICS => answer(request),
+        _ => Act::Close,
+    })
+}
+
+const OF_A_TOPIC: &str = "broker/alter-configs/v0/alter-then-describe";
+
+#[test]
+fn a_scratch_topic_that_is_not_answered_fails_the_cases_that_stand_on_it() {
+    let check = |act, class| check_not_answered(act, OF_A_TOPIC, CREATE_TOPICS, Verdict::Fail, class);
+    check(|_, request| create_topics(request, |request| frame(request, &UNREADABLE)), Class::WrongBytes);
+    check(|_, request| create_topics(request, |_| Act::Close), Class::Closed);
+    check(|_, request| create_topics(request, |_| Act::Silence), Class::NoAnswer);
+    check(|_, request| create_topics(request, |request| frame(request, &[0; 4])), Class::WrongAnswer);
+}
+
+#[test]
+fn a_scratch_topic_that_is_refused_is_no_fault() {
+    let server = Server::start(|_, request| {
+        create_topics(request, |request| {
+            // Behind the header, whose client id has 13 bytes, and a count: the name, which the answer repeats.
+            let name = &request[27 + 4..];
+            let name = &name[..2 + usize::from(name[1])];
+            frame(request, &[&[0, 0, 0, 1], name, &[0, 29]].concat())
+        })
+    });
+    let refused = server.certify(&["--case", OF_A_TOPIC, "--allow-writes"]);
+    let why = "the scratch topic could not be created: CreateTopics is answered with error 29";
+    assert_eq!((refused.not_run(why), refused.code), (1, Some(3)), "{:?}", refused.outcomes());
 }
 
 /// What a shell adapter says at its start, and to the probe.

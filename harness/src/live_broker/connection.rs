@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::ANSWER;
 
-/// The largest answer that is read: a description of a thousand configs with documentation stays far below.
+/// The largest answer that is read, 16 MiB: a description of a thousand configs with documentation stays far below.
 const ANSWER_LIMIT: u32 = 16 * 1024 * 1024;
 
 /// What came within the time an answer is waited for.
@@ -17,6 +17,8 @@ pub enum Received {
     Closed,
     /// Nothing.
     Silent,
+    /// The beginning of a frame, and the rest of it not in time.
+    Unfinished,
     /// Something that is no frame.
     Broken(String),
 }
@@ -28,6 +30,7 @@ impl Received {
             Received::Frame(_) => "an answer".to_owned(),
             Received::Closed => "closed".to_owned(),
             Received::Silent => "silent".to_owned(),
+            Received::Unfinished => "an answer begins and does not end in time".to_owned(),
             Received::Broken(what) => what.clone(),
         }
     }
@@ -74,7 +77,10 @@ impl Connection {
         match self.fill(&mut size, deadline) {
             Filled::All => {}
             Filled::Part(0, ended) => return if ended { Received::Closed } else { Received::Silent },
-            Filled::Part(..) => return Received::Broken("an answer ends within its size".to_owned()),
+            Filled::Part(_, false) => return Received::Unfinished,
+            Filled::Part(_, true) => {
+                return Received::Broken("the connection ends within the size of an answer".to_owned());
+            }
         }
         let length = match u32::try_from(i32::from_be_bytes(size)) {
             Ok(length) if length <= ANSWER_LIMIT => length as usize,
@@ -84,7 +90,10 @@ impl Connection {
         frame[..4].copy_from_slice(&size);
         match self.fill(&mut frame[4..], deadline) {
             Filled::All => Received::Frame(frame),
-            Filled::Part(..) => Received::Broken("an answer ends before its size says".to_owned()),
+            Filled::Part(_, false) => Received::Unfinished,
+            Filled::Part(_, true) => {
+                Received::Broken("the connection ends before as much of an answer as its size says".to_owned())
+            }
         }
     }
 

@@ -11,10 +11,11 @@ use sha2::{Digest, Sha256};
 use super::connection::{Connection, Received};
 use super::evidence::{evidence, known_secrets, mask, shows_secret, value_evidence};
 use super::message::{Answer, Body, Request};
-use super::{ANSWER, LiveBroker, Refused, Why};
+use super::own_request::{Refused, Seen, Why};
+use super::{ANSWER, LiveBroker, METADATA};
 use crate::exchange::{Case, Send, Step, StepVersion, substitute};
 use crate::expect::{Expect, Found, Matcher, Path, map_text};
-use crate::results::{At, Class, Op, Outcome, Role, Verdict};
+use crate::results::{At, Class, Level, Op, Outcome, Role, Verdict};
 
 /// How long nothing must come where nothing is due.
 const SILENCE: Duration = Duration::from_millis(300);
@@ -33,6 +34,7 @@ const BROKER: i64 = 4;
 /// What the variables of one case at one version stand for.
 struct Names {
     prefix: String,
+    /// The broker's id and one that no broker has, where the case wants them.
     node: Option<(i64, i64)>,
     correlation: i32,
 }
@@ -43,7 +45,7 @@ impl Names {
         let run_id = broker.target.run_id.as_deref().map(|id| format!("-{id}")).unwrap_or_default();
         Names {
             prefix: format!("conform{run_id}-{}", hex(&digest[..6])),
-            node: broker.nodes,
+            node: None,
             correlation: i32::from_be_bytes([digest[6] & 0x7f, digest[7], digest[8], digest[9]]),
         }
     }
@@ -69,12 +71,16 @@ pub struct CaseRun<'r, 'p> {
     case: &'r Case,
     version: ApiVersion,
     names: Names,
+    /// What may have to be undone: a topic was asked for, the conversation was begun.
+    topic_asked: bool,
+    conversed: bool,
 }
 
 impl<'r, 'p> CaseRun<'r, 'p> {
     /// Names what the case needs.
     pub fn new(broker: &'r LiveBroker<'p>, case: &'r Case, version: ApiVersion) -> CaseRun<'r, 'p> {
-        CaseRun { broker, case, version, names: Names::new(broker, case, version) }
+        let names = Names::new(broker, case, version);
+        CaseRun { broker, case, version, names, topic_asked: false, conversed: false }
     }
 }
 
@@ -95,25 +101,27 @@ impl CaseRun<'_, '_> {
             };
             return Some((Verdict::Unsupported, why));
         }
-        for step in case.steps.iter().chain(&case.finally) {
-            let range = broker.advertised(&step.api);
-            let there = match step.version {
-                StepVersion::Case => true,
-                StepVersion::Max => broker.highest(&step.api).is_some(),
-                StepVersion::Exact(version) => case.unadvertised || range.contains(version),
-            };
-            if !there {
-                let why = format!("the case needs {}, of which the broker advertises {range}", step.api);
-                return Some((Verdict::Unsupported, why));
-            }
+        let has = |step: &Step| match step.version {
+            StepVersion::Case => true,
+            StepVersion::Max => broker.highest(&step.api).is_some(),
+            StepVersion::Exact(version) => case.unadvertised || broker.advertised(&step.api).contains(version),
+        };
+        let steps = case.steps.iter().chain(&case.finally).find(|step| !has(step)).map(|step| &*step.api);
+        let own = [(METADATA, self.wants_node()), (CREATE_TOPICS, case.topic.is_some())];
+        let own = own.into_iter().find(|&(api, wanted)| wanted && broker.highest(api).is_none()).map(|(api, _)| api);
+        if let Some(api) = steps.or(own) {
+            let why = format!("the case needs {api}, of which the broker advertises {}", broker.advertised(api));
+            return Some((Verdict::Unsupported, why));
         }
         if let Some(option) = case.lacking(&broker.settings.consents).first() {
             return Some((Verdict::NotRun, format!("not without {option}")));
         }
-        if self.names.node.is_none() && case.steps.iter().any(wants_node) {
-            return Some((Verdict::NotRun, "the broker's node id is not known: Metadata was not answered".to_owned()));
-        }
         None
+    }
+
+    /// Whether texts of the case hold a node id.
+    fn wants_node(&self) -> bool {
+        self.case.steps.iter().chain(&self.case.finally).any(wants_node)
     }
 
     pub fn outcome(&self, verdict: Verdict, detail: Option<String>) -> Outcome {
@@ -139,22 +147,50 @@ impl CaseRun<'_, '_> {
         }
     }
 
-    /// The scratch topic and the conversation; `None` where there was no connection to have it on.
-    pub fn attempt(&self) -> Option<Outcome> {
-        if let Some(configs) = &self.case.topic
-            && let Err(refused) = self.create_topic(configs)
-        {
-            let why = format!("the scratch topic could not be created: {}", refused.what);
-            if let Why::NoConnection(_) = refused.why {
-                return None;
+    /// What the case stands on, and the conversation; `None` where there was no connection to have it on.
+    pub fn attempt(&mut self) -> Option<Outcome> {
+        if self.wants_node() && self.names.node.is_none() {
+            match self.broker.nodes() {
+                Ok(nodes) => self.names.node = Some(nodes),
+                Err(refused) => return self.unprepared("the broker's node id is not known", refused),
             }
-            self.delete_topic();
-            return Some(self.outcome(Verdict::NotRun, Some(why)));
+        }
+        if let Some(configs) = &self.case.topic {
+            self.topic_asked = true;
+            if let Err(refused) = self.create_topic(configs) {
+                return self.unprepared("the scratch topic could not be created", refused);
+            }
         }
         let mut connection = Connection::open(self.broker.address).ok()?;
+        self.conversed = true;
         let outcome = self.converse(&mut connection);
         self.broker.remember(|| self.case.id(self.version), connection.sent());
         Some(outcome)
+    }
+
+    /// What comes of a case that lacks what it stands on: the broker's fault where the request for it has no answer, and
+    /// not where it says why not.
+    fn unprepared(&self, lack: &str, refused: Refused) -> Option<Outcome> {
+        let Refused { what, why, seen } = refused;
+        let detail = format!("{lack}: {what}");
+        match (why, why.fault(), seen) {
+            (Why::NoConnection(_), ..) => None,
+            (_, Some((class, must)), Some(seen)) => {
+                let Seen { sent, want, got } = *seen;
+                Some(self.deviation(Deviation {
+                    class,
+                    path: None,
+                    detail,
+                    sent,
+                    want,
+                    got,
+                    again: false,
+                    moot: false,
+                    must,
+                }))
+            }
+            _ => Some(self.outcome(Verdict::NotRun, Some(detail))),
+        }
     }
 
     /// The conversation: steps in order until one is not as expected.
@@ -185,9 +221,10 @@ impl CaseRun<'_, '_> {
     }
 
     fn deviation(&self, deviation: Deviation) -> Outcome {
-        // A secret that is shown harms whatever the case is about.
-        let fails = deviation.leak || self.case.level <= self.broker.settings.level;
+        let level = if deviation.must { Level::Must } else { self.case.level };
+        let fails = level <= self.broker.settings.level;
         let mut outcome = self.outcome(if fails { Verdict::Fail } else { Verdict::Differs }, Some(deviation.detail));
+        outcome.level = level;
         outcome.class = Some(deviation.class);
         outcome.severity = Some(deviation.class.severity());
         outcome.at = deviation.path.map(|path| At { path, offset: None, length: None });
@@ -205,7 +242,7 @@ impl CaseRun<'_, '_> {
         }
         match connection.receive(LAST_LOOK) {
             Received::Closed | Received::Silent => None,
-            Received::Frame(_) | Received::Broken(_) => Some(Deviation {
+            Received::Frame(_) | Received::Unfinished | Received::Broken(_) => Some(Deviation {
                 class: Class::WrongAnswer,
                 path: None,
                 detail: "behind the last answer comes something that nobody asked for".to_owned(),
@@ -214,7 +251,7 @@ impl CaseRun<'_, '_> {
                 got: "an answer".into(),
                 again: false,
                 moot: false,
-                leak: false,
+                must: false,
             }),
         }
     }
@@ -304,7 +341,7 @@ impl CaseRun<'_, '_> {
             && shows_secret(frame, &known_secrets(&self.case.steps))
         {
             let what = "the answer shows a secret in clear".to_owned();
-            return Err(Mismatch { leak: true, ..Mismatch::plain(Class::WrongValue, what) });
+            return Err(Mismatch { must: true, ..Mismatch::plain(Class::WrongValue, what) });
         }
         let answer = match (expect, received, answer) {
             (Expect::Closed, Received::Closed, _) | (Expect::Silent, Received::Silent, _) => return Ok(()),
@@ -313,9 +350,10 @@ impl CaseRun<'_, '_> {
             (_, Received::Closed, _) => return plain(Class::Closed, "the connection is closed".into()),
             (_, Received::Silent, _) => return plain(Class::NoAnswer, "no answer comes".into()),
             (_, Received::Broken(what), _) => return plain(Class::WrongBytes, what.clone()),
-            (Expect::Closed | Expect::Silent, Received::Frame(_), _) => {
+            (Expect::Closed | Expect::Silent, Received::Frame(_) | Received::Unfinished, _) => {
                 return plain(Class::TooLenient, "it is answered".into());
             }
+            (_, Received::Unfinished, _) => return plain(Class::NoAnswer, received.describe()),
             (_, Received::Frame(_), Some(Err(what))) => return plain(Class::WrongBytes, what.clone()),
             (_, Received::Frame(_), Some(Ok(answer))) => answer,
             (_, Received::Frame(_), None) => unreachable!("each frame is read"),
@@ -363,7 +401,7 @@ impl CaseRun<'_, '_> {
                 what: first.describe(),
                 values: wrong,
                 well_formed: true,
-                leak: false,
+                must: false,
             }),
         }
     }
@@ -411,7 +449,7 @@ impl CaseRun<'_, '_> {
             got,
             again: mismatch.well_formed,
             moot,
-            leak: mismatch.leak,
+            must: mismatch.must,
         }
     }
 
@@ -463,8 +501,11 @@ impl CaseRun<'_, '_> {
         });
         let request = json!({ "Topics": [topic], "timeoutMs": 5000 });
         let create = || {
-            let answer = self.broker.ask(CREATE_TOPICS, &request)?;
-            Ok(answer["Topics"][0]["ErrorCode"].as_i64().unwrap_or(-1))
+            let created = self.broker.ask(CREATE_TOPICS, &request)?;
+            let results = created.body["Topics"].as_array().into_iter().flatten();
+            let result = results.into_iter().find(|result| result["Name"] == self.names.topic());
+            let error = result.and_then(|result| result["ErrorCode"].as_i64());
+            error.ok_or_else(|| created.lacking(self.broker, "has no result for the topic"))
         };
         let mut error = create()?;
         if error == TOPIC_ALREADY_EXISTS {
@@ -473,7 +514,7 @@ impl CaseRun<'_, '_> {
             error = create()?;
         }
         if error != 0 {
-            return Err(Refused::unsent(format!("CreateTopics is answered with error {error}")));
+            return Err(Refused::by_error(CREATE_TOPICS, error));
         }
         self.wait_for_topic();
         Ok(())
@@ -485,7 +526,7 @@ impl CaseRun<'_, '_> {
         let deadline = Instant::now() + VISIBLE;
         while Instant::now() < deadline {
             match self.broker.ask(DESCRIBE_CONFIGS, &json!({ "Resources": [resource] })) {
-                Ok(answer) if answer["Results"][0]["ErrorCode"] != 0 => sleep(Duration::from_millis(2)),
+                Ok(described) if described.body["Results"][0]["ErrorCode"] != 0 => sleep(Duration::from_millis(2)),
                 _ => return,
             }
         }
@@ -507,7 +548,7 @@ impl CaseRun<'_, '_> {
 
     /// Sets back what the case changed, on connections of its own: the case's may be closed or out of step.
     pub fn clean_up(&self) {
-        for step in &self.case.finally {
+        for step in self.case.finally.iter().filter(|_| self.conversed) {
             let version = match step.version {
                 StepVersion::Exact(version) => Some(version),
                 StepVersion::Case => Some(self.version),
@@ -518,7 +559,7 @@ impl CaseRun<'_, '_> {
                 let _ = self.broker.ask_at(&step.api, version, &body);
             }
         }
-        if self.case.topic.is_some() {
+        if self.topic_asked {
             self.delete_topic();
         }
     }
@@ -552,8 +593,8 @@ struct Deviation {
     again: bool,
     /// Whether the case stands on what is not so here: it is unsupported then.
     moot: bool,
-    /// Whether a secret was shown, which is at level `must` whatever the case is about.
-    leak: bool,
+    /// Whether it is at level `must` whatever the case is about.
+    must: bool,
 }
 
 /// How an answer is not as expected.
@@ -563,12 +604,13 @@ pub(super) struct Mismatch {
     values: Vec<WrongValue>,
     /// Whether the answer is in order but for its values.
     well_formed: bool,
-    leak: bool,
+    /// Whether it is at level `must` whatever the case is about: a secret in clear, a breach of the protocol.
+    must: bool,
 }
 
 impl Mismatch {
     fn plain(class: Class, what: String) -> Mismatch {
-        Mismatch { class, what, values: Vec::new(), well_formed: false, leak: false }
+        Mismatch { class, what, values: Vec::new(), well_formed: false, must: false }
     }
 }
 
@@ -616,7 +658,7 @@ pub(super) fn has_error(answer: &Answer, code: i16) -> Result<(), Mismatch> {
     let matcher = Matcher::Is(code.into());
     let found = matcher.check(&path, &answer.body).err().unwrap_or(Found::Nothing);
     let wrong = WrongValue { path, matcher, found };
-    Err(Mismatch { class: wrong.class(), what: wrong.describe(), values: vec![wrong], well_formed: true, leak: false })
+    Err(Mismatch { class: wrong.class(), what: wrong.describe(), values: vec![wrong], well_formed: true, must: false })
 }
 
 /// A config has one value in force: where a result of DescribeConfigs lists it again, with the same.

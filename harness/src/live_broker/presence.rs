@@ -8,8 +8,10 @@ use std::time::{Duration, Instant};
 use codec::ApiVersion;
 use serde_json::json;
 
+use super::evidence::evidence;
 use super::message::Request;
-use super::{API_VERSIONS, CORRELATION_OF_OUR_OWN, LiveBroker, Refused, Why, evidence::evidence};
+use super::own_request::{CORRELATION_OF_OUR_OWN, Refused, Why};
+use super::{API_VERSIONS, LiveBroker};
 use crate::results::{Class, Outcome, Verdict};
 
 /// How long a broker that does not serve is asked again, and how often at least: it may be slow.
@@ -51,12 +53,14 @@ impl LiveBroker<'_> {
 
     /// Asks ApiVersions on new connections, until there is an answer or patience is at its end.
     pub(super) fn presence(&self) -> Presence {
-        let request = Request::new(self.protocol, API_VERSIONS, ApiVersion(0), CORRELATION_OF_OUR_OWN, &json!({}))
-            .expect("ApiVersions version 0 is defined");
+        let request = || {
+            Request::new(self.protocol, API_VERSIONS, ApiVersion(0), CORRELATION_OF_OUR_OWN, &json!({}))
+                .expect("ApiVersions version 0 is defined")
+        };
         let deadline = Instant::now() + PATIENCE;
         let (mut pause, mut refused_once) = (Duration::from_millis(50), false);
         for attempt in 1.. {
-            match self.exchange(&request) {
+            match self.exchange(request()) {
                 Ok(_) if refused_once => return Presence::CameBack,
                 Ok(_) => return Presence::There,
                 Err(Refused { why, .. }) => {
@@ -97,7 +101,7 @@ impl LiveBroker<'_> {
             Presence::Gone(Why::Silent) => {
                 (Some(Class::Hang), "ApiVersions is answered no more on a new connection".to_owned())
             }
-            Presence::Gone(Why::Wrong | Why::Unsent) => {
+            Presence::Gone(Why::Unreadable(_) | Why::OtherId | Why::Lacking | Why::Error | Why::Unsent) => {
                 (Some(Class::WrongAnswer), "ApiVersions is no more answered as it should be".to_owned())
             }
         };

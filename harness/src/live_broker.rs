@@ -246,9 +246,12 @@ mod tests {
     use crate::results::Class;
     use codec::header_version;
     use std::net::{Ipv4Addr, TcpListener};
+    use std::sync::LazyLock;
 
-    fn exchanges() -> Vec<Case> {
-        Cases::bundled(definitions::bundled()).unwrap_or_else(|errors| panic!("{errors:?}")).exchanges
+    fn exchanges() -> &'static [Case] {
+        static CASES: LazyLock<Cases> =
+            LazyLock::new(|| Cases::bundled(definitions::bundled()).unwrap_or_else(|errors| panic!("{errors:?}")));
+        &CASES.exchanges
     }
 
     fn request(api: &str, version: i16) -> Request {
@@ -442,7 +445,7 @@ mod tests {
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let mut connection = Connection::over(stream);
-                while let Received::Frame(frame) = connection.receive(ANSWER) {
+                while let Received::Frame(frame) = connection.receive(ANSWER * 2) {
                     let Some(answer) = reply(&frame) else { break };
                     connection.send(&answer);
                 }
@@ -460,13 +463,23 @@ mod tests {
     }
 
     fn judge(slug: &str, reply: Reply) -> Outcome {
+        let cases = exchanges();
+        let case = cases.iter().find(|case| case.slug == slug && case.api == "ApiVersions").unwrap();
+        judge_case(case, reply)
+    }
+
+    fn judge_case(case: &Case, reply: Reply) -> Outcome {
         let target = Target { addresses: vec![broker(reply)], peer: "some@1".into(), release: None, run_id: None };
         let consents = BTreeSet::from([Consent::Describe, Consent::Hostile]);
         let settings = Settings { seed: 1, consents, level: Level::Must };
         let broker = LiveBroker::connect(target, definitions::bundled(), settings).unwrap();
-        let cases = exchanges();
-        let case = cases.iter().find(|case| case.slug == slug && case.api == "ApiVersions").unwrap();
         broker.run_version(case, ApiVersion(0))
+    }
+
+    /// A case of ApiVersions.
+    fn case_of(json: &Json) -> Case {
+        let text = json!({ "api": "ApiVersions", "cases": [json] }).to_string();
+        crate::exchange::load(&[("some.json", &text)], definitions::bundled()).unwrap().remove(0)
     }
 
     fn level_of(slug: &str) -> Level {
@@ -483,8 +496,7 @@ mod tests {
             "id": "some-case", "versions": "0", "level": "must", "cite": ["KIP-35"],
             "requires": "A broker does what it should do.", "steps": steps,
         });
-        let text = json!({ "api": "ApiVersions", "cases": [case] }).to_string();
-        crate::exchange::load(&[("some.json", &text)], definitions::bundled()).unwrap().remove(0)
+        case_of(&case)
     }
 
     /// The harness's own requests have another correlation id than a case's.
@@ -546,6 +558,82 @@ mod tests {
         }
     }
 
+    /// The honest answer to what a case asks, changed.
+    fn changed(frame: &[u8], change: fn(&mut Vec<u8>)) -> Option<Vec<u8>> {
+        let mut answer = honest(frame)?;
+        if !own(frame) {
+            change(&mut answer);
+        }
+        Some(answer)
+    }
+
+    #[test]
+    fn breaches_of_the_protocol_fail_whatever_the_level() {
+        let faults: [(Reply, Class); 9] = [
+            (|frame| changed(frame, |answer| answer[7] ^= 1), Class::WrongAnswer),
+            (|frame| changed(frame, |answer| *answer = answer.repeat(2)), Class::WrongAnswer),
+            // More or fewer bytes than the message has, and a count that no bytes are behind.
+            (|frame| changed(frame, |answer| resize(answer, -1)), Class::WrongBytes),
+            (|frame| changed(frame, |answer| resize(answer, 1)), Class::WrongBytes),
+            (|frame| changed(frame, |answer| answer[10] = 0x7f), Class::WrongBytes),
+            // A size that is negative, above the limit, never reached; half a size.
+            (|frame| changed(frame, |answer| answer[0] = 0xff), Class::WrongBytes),
+            (|frame| changed(frame, |answer| answer[0] = 0x02), Class::WrongBytes),
+            (|frame| changed(frame, |answer| answer[3] += 1), Class::NoAnswer),
+            (|frame| changed(frame, |answer| answer.truncate(2)), Class::NoAnswer),
+        ];
+        assert_eq!(level_of("each-api-once"), Level::Should);
+        assert_eq!(judge("each-api-once", honest).verdict, Verdict::Pass);
+        for (number, (reply, class)) in faults.into_iter().enumerate() {
+            let outcome = judge("each-api-once", reply);
+            let found = (outcome.level, outcome.verdict, outcome.class);
+            assert_eq!(found, (Level::Must, Verdict::Fail, Some(class)), "{number}: {outcome:?}");
+        }
+    }
+
+    fn resize(frame: &mut Vec<u8>, by: isize) {
+        frame.resize(frame.len().checked_add_signed(by).unwrap(), 0);
+        set_size(frame);
+    }
+
+    #[test]
+    fn other_deviations_fail_by_the_level_of_the_case() {
+        let differs: [(&str, Reply, Class); 5] = [
+            ("each-api-once", |frame| own(frame).then(|| honest(frame))?, Class::Closed),
+            ("each-api-once", |frame| changed(frame, |answer| answer[9] = 42), Class::WrongAnswer),
+            // These are no requests with a header, so that no answer can be held to them.
+            (
+                "unknown-api-key",
+                |frame| changed(frame, |answer| *answer = b"HTTP/1.1 400 Bad Request".to_vec()),
+                Class::WrongBytes,
+            ),
+            ("header-without-client-id", |frame| changed(frame, |answer| answer[7] ^= 1), Class::TooLenient),
+            ("header-without-client-id", |frame| changed(frame, |answer| resize(answer, -1)), Class::TooLenient),
+        ];
+        for (number, (slug, reply, class)) in differs.into_iter().enumerate() {
+            let outcome = judge(slug, reply);
+            assert_eq!((outcome.verdict, outcome.class), (Verdict::Differs, Some(class)), "{number}: {outcome:?}");
+            assert_eq!(outcome.level, level_of(slug));
+        }
+    }
+
+    #[test]
+    fn an_answer_to_a_malformed_body_is_held_to_the_protocol_too() {
+        let case = json!({
+            "id": "some-case", "versions": "0", "level": "observed", "consent": "hostile", "cite": ["KIP-35"],
+            "requires": "A broker closes the connection.",
+            "steps": [{ "send": {}, "append": "00", "expect": "closed" }],
+        });
+        let judge = |reply: Reply| {
+            let outcome = judge_case(&case_of(&case), reply);
+            (outcome.level, outcome.verdict, outcome.class.unwrap())
+        };
+        assert_eq!(judge(honest), (Level::Observed, Verdict::Differs, Class::TooLenient));
+        let breach = |class| (Level::Must, Verdict::Fail, class);
+        assert_eq!(judge(|frame| changed(frame, |answer| answer[7] ^= 1)), breach(Class::WrongAnswer));
+        assert_eq!(judge(|frame| changed(frame, |answer| resize(answer, -1))), breach(Class::WrongBytes));
+    }
+
     #[test]
     fn what_a_case_needs_makes_it_unsupported_and_nothing_else_does() {
         let judge = |expect: Json, reply: Reply| {
@@ -580,7 +668,7 @@ mod tests {
     fn what_is_not_advertised_is_unsupported() {
         let target = Target { addresses: vec![broker(honest)], peer: "some@1".into(), release: None, run_id: None };
         let settings = Settings { seed: 1, consents: BTreeSet::new(), level: Level::Must };
-        let outcomes = run(target, definitions::bundled(), &exchanges(), settings).unwrap();
+        let outcomes = run(target, definitions::bundled(), exchanges(), settings).unwrap();
         let verdict = |case: &str| outcomes.iter().find(|outcome| outcome.case == case).unwrap().verdict;
         assert_eq!(verdict("broker/alter-configs/v2/alter-then-describe"), Verdict::Unsupported);
         assert_eq!(verdict("broker/api-versions/v0/frame-size-zero"), Verdict::NotRun);

@@ -13,7 +13,7 @@ use super::evidence::{evidence, known_secrets, mask, shows_secret, value_evidenc
 use super::message::{Answer, Body, Request};
 use super::own_request::{Refused, Seen, Why};
 use super::{ANSWER, LiveBroker, METADATA};
-use crate::exchange::{Case, Send, Step, StepVersion, substitute};
+use crate::exchange::{Case, Consent, Send, Step, StepVersion, substitute};
 use crate::expect::{Expect, Found, Matcher, Path, map_text};
 use crate::results::{At, Class, Level, Op, Outcome, Role, Verdict};
 
@@ -251,7 +251,8 @@ impl CaseRun<'_, '_> {
                 got: "an answer".into(),
                 again: false,
                 moot: false,
-                must: false,
+                // Where each request is well formed, the client takes it for the answer to the next one.
+                must: self.case.consent != Consent::Hostile,
             }),
         }
     }
@@ -343,31 +344,45 @@ impl CaseRun<'_, '_> {
             let what = "the answer shows a secret in clear".to_owned();
             return Err(Mismatch { must: true, ..Mismatch::plain(Class::WrongValue, what) });
         }
+        // Whoever answers a request that is told from others keeps to the framing, the definition and the correlation id,
+        // at whatever level the case is. What comes back for bytes that are no request, such as HTTP, is not held to it.
+        let is_due = matches!(expect, Expect::Error(_) | Expect::Values(_));
+        let is_bound = is_due || request.has_header();
+        let breach =
+            |class: Class, what: String| Err(Mismatch { must: is_bound, ..Mismatch::plain(class, what) });
         let answer = match (expect, received, answer) {
             (Expect::Closed, Received::Closed, _) | (Expect::Silent, Received::Silent, _) => return Ok(()),
             (Expect::Closed, Received::Silent, _) => return plain(Class::NoAnswer, "the connection stays open".into()),
             (Expect::Silent, Received::Closed, _) => return plain(Class::Closed, "the connection is closed".into()),
             (_, Received::Closed, _) => return plain(Class::Closed, "the connection is closed".into()),
             (_, Received::Silent, _) => return plain(Class::NoAnswer, "no answer comes".into()),
-            (_, Received::Broken(what), _) => return plain(Class::WrongBytes, what.clone()),
-            (Expect::Closed | Expect::Silent, Received::Frame(_) | Received::Unfinished, _) => {
-                return plain(Class::TooLenient, "it is answered".into());
-            }
-            (_, Received::Unfinished, _) => return plain(Class::NoAnswer, received.describe()),
-            (_, Received::Frame(_), Some(Err(what))) => return plain(Class::WrongBytes, what.clone()),
-            (_, Received::Frame(_), Some(Ok(answer))) => answer,
+            (_, Received::Broken(what), _) => return breach(Class::WrongBytes, what.clone()),
+            (Expect::Silent, Received::Unfinished, _) => return plain(Class::TooLenient, "it is answered".into()),
+            (_, Received::Unfinished, _) => return breach(Class::NoAnswer, received.describe()),
+            (_, Received::Frame(_), _) if !is_bound => return plain(Class::TooLenient, "it is answered".into()),
+            (_, Received::Frame(_), Some(answer)) => answer,
             (_, Received::Frame(_), None) => unreachable!("each frame is read"),
         };
+        // The answer to a version without a definition may be in a form that is not known here.
+        let malformed = |what: String| match request.is_defined() {
+            true => breach(Class::WrongBytes, what),
+            false if is_due => plain(Class::WrongBytes, what),
+            false => plain(Class::TooLenient, "it is answered".into()),
+        };
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(what) => return malformed(what.clone()),
+        };
         if answer.correlation_id != request.correlation_id {
-            return plain(Class::WrongAnswer, "the correlation id is another".into());
+            return breach(Class::WrongAnswer, "the correlation id is another".into());
         }
         if let Some(left) = answer.left {
-            return plain(Class::WrongBytes, format!("{left} bytes are left over behind the answer"));
+            return malformed(format!("{left} bytes are left over behind the answer"));
         }
         match expect {
             Expect::Error(code) => has_error(answer, *code)?,
             Expect::Values(values) => self.compare_values(values, request, answer)?,
-            Expect::Closed | Expect::Silent => unreachable!("handled above"),
+            Expect::Closed | Expect::Silent => return plain(Class::TooLenient, "it is answered".into()),
         }
         if let Some(asked) = &request.body {
             has_results_of(asked, answer)?;

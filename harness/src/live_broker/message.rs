@@ -30,6 +30,8 @@ pub struct Request {
     pub correlation_id: i32,
     /// All its bytes, size included.
     pub frame: Vec<u8>,
+    /// Bytes of its size and header, where these are as they should be.
+    header: Option<usize>,
     /// What its answer is.
     pub response: Arc<MessageSpec>,
     /// The body it was encoded from, where the request is well formed: what the answer is about.
@@ -45,8 +47,8 @@ impl Request {
         correlation: i32,
         body: &Json,
     ) -> Result<Request, String> {
-        let frame = frame(protocol, api, version, correlation, &Map::new(), None, &Body::Value(body))?;
-        Request::raw(protocol, api, version, correlation, frame)
+        let (header, frame) = frame(protocol, api, version, correlation, &Map::new(), None, &Body::Value(body))?;
+        Ok(Request { header: Some(header), ..Request::raw(protocol, api, version, correlation, frame)? })
     }
 
     /// A request with a step's own header fields and header version.
@@ -58,11 +60,12 @@ impl Request {
         step: &Step,
         body: Body,
     ) -> Result<Request, String> {
-        let frame = frame(protocol, api, version, correlation, &step.header, step.header_version, &body)?;
+        let (header, frame) = frame(protocol, api, version, correlation, &step.header, step.header_version, &body)?;
         let well_formed = step.header_version.is_none() && step.cut == 0;
         let chosen = step.header.get("CorrelationId").and_then(Json::as_i64);
         let correlation = chosen.and_then(|id| i32::try_from(id).ok()).unwrap_or(correlation);
         let mut request = Request::raw(protocol, api, version, correlation, frame)?;
+        request.header = step.header_version.is_none().then_some(header);
         if let Body::Value(json) = body
             && well_formed
         {
@@ -86,9 +89,20 @@ impl Request {
             version,
             correlation_id: held.unwrap_or(correlation),
             frame,
+            header: None,
             response: response.clone(),
             body: None,
         })
+    }
+
+    /// Whether its header is as it should be: then an answer can be held to what was asked, whatever the body is.
+    pub fn has_header(&self) -> bool {
+        self.header.is_some_and(|header| header <= self.frame.len())
+    }
+
+    /// Whether the definition of its answer has its version.
+    pub fn is_defined(&self) -> bool {
+        self.response.valid_versions.contains(self.version)
     }
 
     /// Cuts bytes off the end and adds others; the size says what is there then.
@@ -102,7 +116,7 @@ impl Request {
     }
 }
 
-/// Size, header and body of a request.
+/// Size, header and body of a request, behind the number of bytes that the first two have.
 fn frame(
     protocol: &Protocol,
     api: &str,
@@ -111,7 +125,7 @@ fn frame(
     header_fields: &Map<String, Json>,
     version_of_header: Option<i16>,
     body: &Body,
-) -> Result<Vec<u8>, String> {
+) -> Result<(usize, Vec<u8>), String> {
     let request = protocol.api(api, MessageKind::Request).ok_or_else(|| format!("no definition of {api}"))?;
     // A version that no definition has is sent behind the header of the highest that one has.
     let header_version =
@@ -125,12 +139,13 @@ fn frame(
     header.extend(header_fields.clone());
     let mut frame = vec![0; 4];
     frame.extend(encode_json(protocol, "RequestHeader", header_version, &Json::Object(header))?);
+    let header = frame.len();
     match body {
         Body::Value(json) => frame.extend(encode_json(protocol, &request.name, version, json)?),
         Body::Bytes(bytes) => frame.extend_from_slice(bytes),
     }
     set_size(&mut frame);
-    Ok(frame)
+    Ok((header, frame))
 }
 
 pub(super) fn encode_json(

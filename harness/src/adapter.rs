@@ -5,6 +5,7 @@ mod line;
 
 pub use line::{LINE_LIMIT, Said, VALUES_LIMIT, cut, values};
 
+use crate::patience::Patience;
 use crate::process::{Guarded, interrupted};
 use crate::results::{Class, Role};
 use anyhow::{Context as _, bail};
@@ -549,8 +550,7 @@ impl Answer {
 pub struct Adapter {
     launch: Launch,
     restarts_left: u32,
-    /// How often it may still be waited for in vain.
-    waits_left: u32,
+    patience: Patience,
     /// Why it is not asked any more.
     given_up: Option<String>,
     running: Option<Running>,
@@ -571,8 +571,6 @@ struct Running {
 impl Adapter {
     /// Times a peer is started again within a run.
     pub const RESTARTS: u32 = 500;
-    /// Times within a run that a peer may let its deadline pass: each costs seconds, of a client up to minutes.
-    pub const WAITS: u32 = 30;
 
     /// Starts a peer and shakes hands.
     pub fn start(launch: Launch) -> anyhow::Result<Adapter> {
@@ -580,7 +578,7 @@ impl Adapter {
         Ok(Adapter {
             launch,
             restarts_left: Adapter::RESTARTS,
-            waits_left: Adapter::WAITS,
+            patience: Patience::new(),
             given_up: None,
             running: Some(running),
             handshake,
@@ -591,6 +589,16 @@ impl Adapter {
     /// What it said of itself.
     pub fn handshake(&self) -> &Handshake {
         &self.handshake
+    }
+
+    /// How many deadlines it let pass.
+    pub fn waits(&self) -> u32 {
+        self.patience.count()
+    }
+
+    /// Why it is not asked any more; `None` while it is.
+    pub fn given_up(&self) -> Option<&str> {
+        self.given_up.as_deref()
     }
 
     /// Asks and waits. `request` is an object; its id is set here.
@@ -614,11 +622,8 @@ impl Adapter {
         // Whatever state it is in, the next case gets a fresh process.
         drop(running);
         if started.elapsed() >= deadline {
-            self.waits_left -= 1;
-            if self.waits_left == 0 {
-                let waits = Adapter::WAITS;
-                self.given_up = Some(format!("{waits} times it gave no answer in time, and is not asked any more"));
-            }
+            self.patience.passed(deadline);
+            self.given_up = self.patience.at_end();
         }
         answer
     }

@@ -19,6 +19,7 @@ pub mod laws;
 pub mod live_broker;
 pub mod matrix;
 pub mod output;
+pub mod patience;
 pub mod process;
 pub mod promote;
 pub mod reference;

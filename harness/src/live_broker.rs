@@ -20,9 +20,10 @@ use codec::{ApiKey, ApiVersion, MessageKind, Protocol, VersionRange};
 use serde_json::{Value as Json, json};
 
 use self::conversation::CaseRun;
-use self::own_request::Refused;
+use self::own_request::{Refused, Why};
 use self::presence::LastSent;
 use crate::exchange::{Case, Consent};
+use crate::patience::Patience;
 use crate::results::{Level, Outcome, Verdict};
 
 /// How long an answer is waited for.
@@ -84,6 +85,8 @@ pub struct LiveBroker<'p> {
     last_sent: RefCell<LastSent>,
     /// Why nothing can be asked of it any more.
     gone: OnceCell<String>,
+    /// For answers that are due; whether one comes where none is due is soon known.
+    patience: RefCell<Patience>,
 }
 
 /// Runs every case at all its versions, in the order given, against one broker.
@@ -111,6 +114,7 @@ impl<'p> LiveBroker<'p> {
                 nodes: OnceCell::new(),
                 last_sent: RefCell::default(),
                 gone: OnceCell::new(),
+                patience: RefCell::default(),
             };
             match broker.meet() {
                 Ok(()) => return Ok(broker),
@@ -129,7 +133,10 @@ impl<'p> LiveBroker<'p> {
     fn meet(&mut self) -> Result<(), String> {
         let answer = self
             .ask(API_VERSIONS, &json!({}))
-            .map_err(|refused| format!("no answer to ApiVersions version 0: {}", refused.what))?
+            .map_err(|Refused { what, why, .. }| match why {
+                Why::NoConnection(_) => format!("{what}: is the broker up, and is this where it listens?"),
+                _ => format!("{what}: is this a Kafka broker's listener without TLS? The suite speaks no TLS"),
+            })?
             .body;
         if answer["ErrorCode"] != 0 {
             return Err(format!("ApiVersions version 0 is answered with error {}", answer["ErrorCode"]));
@@ -144,6 +151,16 @@ impl<'p> LiveBroker<'p> {
             }
         }
         Ok(())
+    }
+
+    /// How many deadlines of answers that are due it let pass.
+    pub fn waits(&self) -> u32 {
+        self.patience.borrow().count()
+    }
+
+    /// Why it is not asked any more, although it is there; `None` while it is.
+    pub fn given_up(&self) -> Option<String> {
+        self.patience.borrow().at_end()
     }
 
     /// The versions of an API that the broker advertises.
@@ -201,6 +218,9 @@ impl<'p> LiveBroker<'p> {
         }
         if let Some(why) = self.gone.get() {
             return run.outcome(Verdict::NotRun, Some(format!("the broker is gone: {why}")));
+        }
+        if let Some(why) = self.given_up() {
+            return run.outcome(Verdict::NotRun, Some(why));
         }
         let (mut attempt, mut presence) = (run.attempt(), None);
         if attempt.is_none() {
@@ -649,6 +669,29 @@ mod tests {
     }
 
     #[test]
+    fn a_broker_that_lets_too_many_deadlines_pass_is_given_up() {
+        let silent = |frame: &[u8]| Some(if own(frame) { honest(frame)? } else { Vec::new() });
+        let target = Target { addresses: vec![broker(silent)], peer: "some@1".into(), release: None, run_id: None };
+        let consents = BTreeSet::from([Consent::Describe, Consent::Hostile]);
+        let settings = Settings { seed: 1, consents, level: Level::Must };
+        let broker = LiveBroker::connect(target, definitions::bundled(), settings).unwrap();
+        for _ in 1..Patience::WAITS {
+            broker.patience.borrow_mut().passed(Patience::WAIT);
+        }
+        let run = |slug: &str| {
+            let case = exchanges().iter().find(|case| case.slug == slug && case.api == "ApiVersions").unwrap();
+            let outcome = broker.run_version(case, ApiVersion(0));
+            (outcome.verdict, outcome.class, outcome.detail.unwrap_or_default())
+        };
+        // Where no answer is due, none is waited for in vain.
+        assert_eq!(run("header-without-client-id").1, Some(Class::NoAnswer));
+        assert_eq!((run("answered").1, broker.waits()), (Some(Class::NoAnswer), 30));
+        let why = "given up after 30 deadlines that passed without an answer".to_owned();
+        assert_eq!(run("answered"), (Verdict::NotRun, None, why.clone()));
+        assert_eq!(broker.given_up(), Some(why));
+    }
+
+    #[test]
     fn secret_that_is_shown_fails_whatever_the_level() {
         let leaks = |frame: &[u8]| {
             let mut answer = honest(frame)?;
@@ -684,7 +727,8 @@ mod tests {
         let target = Target { addresses: vec![address], peer: "some@1".into(), release: None, run_id: None };
         let settings = Settings { seed: 1, consents: BTreeSet::new(), level: Level::Must };
         let error = LiveBroker::connect(target, definitions::bundled(), settings).unwrap_err();
-        assert_eq!(error.to_string(), "some@1: no answer to ApiVersions version 0: no connection: connection refused");
+        let says = "some@1: no connection: connection refused: is the broker up, and is this where it listens?";
+        assert_eq!(error.to_string(), says);
     }
 
     #[test]
@@ -701,7 +745,7 @@ mod tests {
         assert_eq!(found.run_version(&with_need(json!({ "ErrorCode": 0 })), ApiVersion(0)).verdict, Verdict::Pass);
         let error = connect(vec![closed, other]).unwrap_err().to_string();
         assert!(
-            error.contains(&format!("{closed}: no answer")) && error.contains(&format!("{other}: no answer")),
+            error.contains(&format!("{closed}: no connection")) && error.contains(&format!("{other}: ApiVersions")),
             "{error}"
         );
     }

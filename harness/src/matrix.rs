@@ -3,6 +3,7 @@
 use crate::adapter::{self, Adapter, Answer, Handshake, Launch, Manifest, PeerVersion, Said};
 use crate::cases::Cases;
 use crate::client_case::{self, Client, ClientCase};
+use crate::patience::Patience;
 use crate::process::interrupted;
 use crate::report::explain;
 use crate::results::{EVIDENCE_KEPT, Level, Outcome, Peer, Results, Role, Row, Run, SENTENCE_KEPT, Status, Verdict};
@@ -23,6 +24,8 @@ use std::time::{Duration, Instant};
 
 /// Name of our own codec among the peers.
 pub const REFERENCE: &str = "reference";
+/// Why peers are not run after the user wanted us to stop.
+const INTERRUPTED: &str = "the run was interrupted";
 /// Deadline of one codec case.
 const CASE_DEADLINE: Duration = Duration::from_secs(5);
 
@@ -269,12 +272,12 @@ impl Bench<'_> {
         let mut ready = Vec::new();
         for candidate in candidates {
             if self.stopped() {
-                self.recorder.peer(candidate.row(Status::NotRun, Some("the run was interrupted".to_owned())));
+                self.recorder.peer(candidate.row(Status::NotRun, Some(INTERRUPTED.to_owned())));
                 continue;
             }
             match self.prepare(candidate, checkout.as_deref()) {
                 Ok(()) => ready.push(candidate.clone()),
-                Err(error) => self.recorder.peer(candidate.row(Status::NotRun, Some(one_line(&format!("{error:#}"))))),
+                Err(error) => self.recorder.peer(candidate.row(Status::NotRun, Some(why_not_run(&error)))),
             }
         }
         // Brokers take longest: first, so that the codecs run beside them.
@@ -292,7 +295,7 @@ impl Bench<'_> {
             }
         });
         for candidate in queue.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
-            self.recorder.peer(candidate.row(Status::NotRun, Some("the run was interrupted".to_owned())));
+            self.recorder.peer(candidate.row(Status::NotRun, Some(INTERRUPTED.to_owned())));
         }
         let (publish, whole) = (self.plan.publish, self.selected.len() == self.cases.list().len() && !self.stopped());
         let (mut results, trouble) = self.gathered();
@@ -322,13 +325,26 @@ impl Bench<'_> {
 
     /// A line on standard error where no progress bar can be drawn, such as in the log of a CI.
     fn say(&self, text: &str) {
+        if !self.progress.is_hidden() || self.plan.publish {
+            self.warn(text);
+        }
+    }
+
+    fn warn(&self, text: &str) {
         let text = &crate::report::words::visible(text);
-        if self.progress.is_hidden() {
-            if self.plan.publish {
-                output::tell(text);
-            }
-        } else {
-            let _ = self.progress.println(text);
+        match self.progress.is_hidden() {
+            true => output::tell(text),
+            false => drop(self.progress.println(text)),
+        }
+    }
+
+    /// Says, when a peer lets a deadline pass for the first time, why the run is slow and how long it may be.
+    fn warn_of_waits(&self, peer: &str, before: u32, now: u32) {
+        if before == 0 && now > 0 {
+            let limit = (Patience::WAITS * Patience::WAIT).as_secs();
+            self.warn(&format!(
+                "{peer} gave no answer in time; it is given up when it was waited for so for {limit} s in all"
+            ));
         }
     }
 
@@ -368,7 +384,7 @@ impl Bench<'_> {
         let judged = match candidate {
             Candidate::Reference => {
                 self.judge_reference(&bar);
-                Ok(())
+                Ok(None)
             }
             Candidate::Manifest(peer, role) => match checkout {
                 None => Err(anyhow::anyhow!("adapters are built from a checkout of this repository: run it there")),
@@ -380,8 +396,8 @@ impl Bench<'_> {
             },
         };
         match judged {
-            Ok(()) => self.recorder.peer(candidate.row(Status::Ran, None)),
-            Err(error) => self.recorder.peer(candidate.row(Status::NotRun, Some(one_line(&format!("{error:#}"))))),
+            Ok(given_up) => self.recorder.peer(candidate.row(Status::Ran, given_up)),
+            Err(error) => self.recorder.peer(candidate.row(Status::NotRun, Some(why_not_run(&error)))),
         }
         bar.finish_and_clear();
         if started.elapsed() > Duration::from_secs(2) {
@@ -402,19 +418,24 @@ impl Bench<'_> {
         self.judge_vectors(REFERENCE, &handshake, &mut ask, bar);
     }
 
-    /// Starts a codec's adapter, probes it, and judges it.
-    fn judge_codec(&self, candidate: &Candidate, launch: Launch, bar: &ProgressBar) -> anyhow::Result<()> {
+    /// Starts a codec's adapter, probes it, and judges it. Gives why it was given up, if it was.
+    fn judge_codec(&self, candidate: &Candidate, launch: Launch, bar: &ProgressBar) -> anyhow::Result<Option<String>> {
         let mut adapter = Adapter::start(launch)?;
         probe(self.protocol, &mut adapter)?;
         let handshake = adapter.handshake().clone();
-        self.judge_vectors(
-            &candidate.name(),
-            &handshake,
-            &mut |request| adapter.ask(request, CASE_DEADLINE).into(),
-            bar,
-        );
+        let name = candidate.name();
+        let mut ask = |request| self.ask(&name, &mut adapter, request, CASE_DEADLINE).into();
+        self.judge_vectors(&name, &handshake, &mut ask, bar);
+        let given_up = adapter.given_up().map(one_line);
         adapter.stop();
-        Ok(())
+        Ok(given_up)
+    }
+
+    fn ask(&self, peer: &str, adapter: &mut Adapter, request: Json, deadline: Duration) -> Answer {
+        let before = adapter.waits();
+        let answer = adapter.ask(request, deadline);
+        self.warn_of_waits(peer, before, adapter.waits());
+        answer
     }
 
     fn judge_vectors(
@@ -456,9 +477,9 @@ impl Bench<'_> {
         peer: &PeerVersion,
         checkout: &Path,
         bar: &ProgressBar,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<Option<String>> {
         if self.exchanges().next().is_none() {
-            return Ok(());
+            return Ok(None);
         }
         bar.set_message(format!("starting {}", candidate.name()));
         let installation = apache_kafka::install(&peer.version, &peer.build_folder(checkout))?;
@@ -481,13 +502,13 @@ impl Bench<'_> {
         judged
     }
 
-    /// Judges whatever listens at the target's address.
+    /// Judges whatever listens at the target's address. Gives why it was given up, if it was.
     pub fn judge_exchanges(
         &self,
         target: live_broker::Target,
         consents: BTreeSet<exchange::Consent>,
         bar: &ProgressBar,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<Option<String>> {
         let name = target.peer.clone();
         let settings = live_broker::Settings { seed: self.plan.seed, consents, level: self.plan.level };
         let broker = live_broker::LiveBroker::connect(target, self.protocol, settings)?;
@@ -496,9 +517,11 @@ impl Bench<'_> {
                 break;
             }
             bar.set_message(format!("judging {name}: {}", case.id(version)));
+            let before = broker.waits();
             self.recorder.outcome(broker.run_version(case, version));
+            self.warn_of_waits(&name, before, broker.waits());
         }
-        Ok(())
+        Ok(broker.given_up())
     }
 
     fn client_cases(&self) -> impl Iterator<Item = (&ClientCase, codec::ApiVersion)> {
@@ -506,15 +529,16 @@ impl Bench<'_> {
         cases.filter(|(case, version)| self.selected.contains(&case.id(*version)))
     }
 
-    /// Starts a client's adapter, probes it, finds out which versions it has, and drives it through the cases.
-    fn judge_client(&self, candidate: &Candidate, launch: Launch, bar: &ProgressBar) -> anyhow::Result<()> {
+    /// Starts a client's adapter, probes it, finds out which versions it has, and drives it through the cases. Gives why
+    /// it was given up, if it was.
+    fn judge_client(&self, candidate: &Candidate, launch: Launch, bar: &ProgressBar) -> anyhow::Result<Option<String>> {
         let name = candidate.name();
         let mut adapter = Adapter::start(launch)?;
         probe(self.protocol, &mut adapter)?;
         if self.client_cases().next().is_some() {
             bar.set_message(format!("meeting {name}"));
             let operations = adapter.handshake().operations.clone();
-            let mut drive = |message, limit| adapter.ask(message, limit);
+            let mut drive = |message, limit| self.ask(&name, &mut adapter, message, limit);
             let client = Client::meet(self.protocol, &name, &operations, &mut drive).context("meeting the client")?;
             for (case, version) in self.client_cases() {
                 if self.stopped() {
@@ -528,8 +552,9 @@ impl Bench<'_> {
                 self.recorder.outcome(outcome);
             }
         }
+        let given_up = adapter.given_up().map(one_line);
         adapter.stop();
-        Ok(())
+        Ok(given_up)
     }
 
     /// Judges a codec or client that somebody else's command starts.
@@ -543,13 +568,13 @@ impl Bench<'_> {
             version: handshake.version.clone(),
         };
         let candidate = Candidate::Manifest(peer, role);
-        match role {
+        let given_up = match role {
             Role::Codec => self.judge_codec(&candidate, launch, &bar)?,
             Role::Client => self.judge_client(&candidate, launch, &bar)?,
             Role::Broker => unreachable!("a broker is reached by its address"),
-        }
+        };
         bar.finish_and_clear();
-        self.recorder.peer(Peer { certified: true, ..candidate.row(Status::Ran, None) });
+        self.recorder.peer(Peer { certified: true, ..candidate.row(Status::Ran, given_up) });
         let (results, trouble) = self.gathered();
         written(results, trouble)
     }
@@ -562,14 +587,14 @@ impl Bench<'_> {
     ) -> anyhow::Result<Results> {
         let bar = self.spinner(format!("judging {}", target.peer));
         let peer = target.peer.clone();
-        self.judge_exchanges(target, consents, &bar)?;
+        let why = self.judge_exchanges(target, consents, &bar)?;
         bar.finish_and_clear();
         self.recorder.peer(Peer {
             peer,
             role: Role::Broker,
             language: "unknown".to_owned(),
             status: Status::Ran,
-            why: None,
+            why,
             internal: false,
             certified: true,
         });
@@ -688,6 +713,11 @@ pub fn withhold(results: &mut Results, manifest: &Manifest) {
             outcome.detail = Some("bytes are left out until the maintainers had them; replay shows them".to_owned());
         }
     }
+}
+
+/// Why a peer is not run: what was stopped because the user wants us to stop is nobody's fault.
+fn why_not_run(error: &anyhow::Error) -> String {
+    if interrupted() { INTERRUPTED.to_owned() } else { one_line(&format!("{error:#}")) }
 }
 
 /// A text without line breaks or paths of this machine, for `why`.

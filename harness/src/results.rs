@@ -44,7 +44,7 @@ pub struct Peer {
     pub language: String,
     /// Whether it ran.
     pub status: Status,
-    /// Why it did not run, one sentence that says what to do.
+    /// Why it did not run, one sentence that says what to do; of one that ran, why it was given up.
     pub why: Option<String>,
     /// True when it was reached through internals of a library that its users cannot call.
     #[serde(default)]

@@ -2,6 +2,7 @@
 //! nothing of it is left running.
 
 use kafka_conform::adapter::{Adapter, Answer, Launch};
+use kafka_conform::patience::Patience;
 use rustix::process::Pid;
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
@@ -449,13 +450,13 @@ fn one_that_hangs_each_time_is_given_up_sooner() {
     let peer = Peer::polite_shell("exec sleep 600");
     let mut adapter = peer.start();
     let deadline = Duration::from_millis(10);
-    for _ in 0..Adapter::WAITS {
+    for _ in 0..Patience::WAITS {
         assert_eq!(adapter.ask(request(), deadline), Answer::Hung(deadline));
     }
     let answer = adapter.ask(request(), deadline);
-    let says = format!("{} times it gave no answer in time", Adapter::WAITS);
+    let says = format!("given up after {} deadlines that passed", Patience::WAITS);
     assert!(matches!(&answer, Answer::Gone(why) if why.contains(&says)), "{answer:?}");
-    peer.check_gone(Adapter::WAITS as usize);
+    peer.check_gone(Patience::WAITS as usize);
 }
 
 #[test]

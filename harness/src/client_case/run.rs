@@ -17,6 +17,10 @@ use crate::scripted_broker::{Exchange, Reply, Script, ScriptedBroker};
 /// What a client is given beyond three times its own time limit before it counts as hung.
 const HANG_GRACE: Duration = Duration::from_secs(5);
 
+/// A client that hangs so often in a row while it is met is not met any further: what is left of the time that it may let
+/// pass is for cases.
+const HUNG_IN_A_ROW: u32 = 3;
+
 /// Asks the client: a message for its adapter, without id, and the time until which an answer must be there.
 pub type Drive<'d> = &'d mut dyn FnMut(Json, Duration) -> Answer;
 
@@ -27,6 +31,8 @@ pub struct Client {
     pub name: String,
     operations: BTreeMap<String, OperationSupport>,
     versions: BTreeMap<&'static str, Vec<ApiVersion>>,
+    /// The versions that it was not offered, since it hung too often before.
+    unmet: BTreeMap<&'static str, Vec<ApiVersion>>,
     /// The APIs that it was seen to send.
     sends: BTreeSet<&'static str>,
 }
@@ -45,13 +51,20 @@ impl Client {
             name: name.to_owned(),
             operations: operations.clone(),
             versions: BTreeMap::new(),
+            unmet: BTreeMap::new(),
             sends: BTreeSet::new(),
         };
+        let mut hung = 0;
         for (operation, api) in OPERATIONS.into_iter().filter(|(operation, _)| operations.contains_key(*operation)) {
             let Some(spec) = protocol.api(api, MessageKind::Request) else { continue };
             let mut had = Vec::new();
             for version in spec.valid_versions.iter() {
-                let Met { sent, refused } = meet_version(protocol, operation, api, version, drive)?;
+                if hung == HUNG_IN_A_ROW {
+                    client.unmet.entry(api).or_default().push(version);
+                    continue;
+                }
+                let Met { sent, refused, hangs } = meet_version(protocol, operation, api, version, drive)?;
+                hung = if hangs { hung + 1 } else { 0 };
                 if sent {
                     client.sends.insert(api);
                 }
@@ -83,11 +96,27 @@ impl Client {
         if let Some(option) = operation.needs().find(|option| !options.has(option)) {
             return Some(format!("the client's {} has no option {option}", operation.name));
         }
-        // Where the case is about what is advertised, a version that the client lacks is the point.
-        let forced = case.api == operation.api && !case.caps.contains_key(operation.api);
-        let had = self.versions.get(operation.api).is_some_and(|versions| versions.contains(&version));
-        (forced && !had).then(|| format!("the client has no version {version} of {}", operation.api))
+        let had = has(&self.versions, operation.api, version) || has(&self.unmet, operation.api, version);
+        (forces(case) && !had).then(|| format!("the client has no version {version} of {}", operation.api))
     }
+
+    /// Why it is not known whether the client has what a case is about.
+    fn unknown(&self, case: &ClientCase, version: ApiVersion) -> Option<String> {
+        let api = case.operation.api;
+        let hung =
+            || format!("the client was not offered version {version} of {api}: it hung {HUNG_IN_A_ROW} times in a row");
+        (forces(case) && has(&self.unmet, api, version)).then(hung)
+    }
+}
+
+/// Whether a case needs its version of the operation's API. Where it is about what is advertised, a version that the
+/// client lacks is the point.
+fn forces(case: &ClientCase) -> bool {
+    case.api == case.operation.api && !case.caps.contains_key(case.operation.api)
+}
+
+fn has(versions: &BTreeMap<&'static str, Vec<ApiVersion>>, api: &str, version: ApiVersion) -> bool {
+    versions.get(api).is_some_and(|versions| versions.contains(&version))
 }
 
 /// Whether what a client declares is there to be declared: what is mistyped would leave cases out.
@@ -111,6 +140,7 @@ fn check_declared(protocol: &Protocol, operations: &BTreeMap<String, OperationSu
 struct Met {
     sent: bool,
     refused: bool,
+    hangs: bool,
 }
 
 /// Offers a client one version of an API and nothing else of it.
@@ -150,7 +180,7 @@ fn meet_version(
     let refused = matches!(&answer, Answer::Line(line)
         if matches!(Said::of(line), Ok(Said::Refused(_) | Said::Unsupported(_))));
     let sent = broker.exchanges().iter().any(|exchange| is_of(exchange, protocol, api));
-    Ok(Met { sent, refused })
+    Ok(Met { sent, refused, hangs: matches!(answer, Answer::Hung(_)) })
 }
 
 /// Whether an exchange is of an API.
@@ -190,6 +220,10 @@ pub fn run(
     };
     if let Some(lack) = client.lacks(case, version) {
         (outcome.verdict, outcome.detail) = (Verdict::Unsupported, Some(lack));
+        return outcome;
+    }
+    if let Some(why) = client.unknown(case, version) {
+        (outcome.verdict, outcome.detail) = (Verdict::NotRun, Some(why));
         return outcome;
     }
     let broker = match ScriptedBroker::start(protocol, case.script(protocol, version)) {

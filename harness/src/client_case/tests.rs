@@ -704,6 +704,40 @@ fn a_client_that_never_sends_passes_nothing() {
     }
 }
 
+/// It is offered three versions and hangs at each; a fourth is not tried, and nothing is said of the others.
+#[test]
+fn a_client_that_hangs_is_met_in_part_only() {
+    let protocol = definitions::bundled();
+    let operations = OPERATIONS.map(|(operation, _)| (operation.to_owned(), OperationSupport::default())).into();
+    let mut offered = 0;
+    let mut hang = |_: Json, limit: Duration| {
+        offered += 1;
+        Answer::Hung(limit)
+    };
+    let client = Client::meet(protocol, "deaf@1", &operations, &mut hang).unwrap();
+    let cases = bundled();
+    let mut judge = |api: &str, version: i16| {
+        let case = cases.iter().find(|case| case.api == api && case.slug == "topic").unwrap();
+        let outcome = run(protocol, case, ApiVersion(version), &client, Level::Must, &mut hang);
+        (outcome.verdict, outcome.class, outcome.detail.unwrap())
+    };
+    assert_eq!((judge("DescribeConfigs", 0).0, judge("DescribeConfigs", 2).1), (Verdict::Fail, Some(Class::Hang)));
+    for (api, version) in [("DescribeConfigs", 3), ("AlterConfigs", 0)] {
+        let (verdict, _, detail) = judge(api, version);
+        let why = format!("the client was not offered version {version} of {api}: it hung 3 times in a row");
+        assert_eq!((verdict, detail), (Verdict::NotRun, why));
+    }
+    assert_eq!(offered, 3 + 2);
+    // Once is not in a row: all versions are offered.
+    let mut offered = 0;
+    let mut once = |_: Json, limit: Duration| {
+        offered += 1;
+        if offered % 3 == 0 { line(json!({ "error": "no" })) } else { Answer::Hung(limit) }
+    };
+    Client::meet(protocol, "slow@1", &operations, &mut once).unwrap();
+    assert_eq!(offered, 5 + 3 + 2);
+}
+
 #[test]
 fn values_beside_a_failure_fail() {
     caught("failvalues", &["describe-configs/truncated-in-configs", "describe-configs/wrong-correlation-id"]);

@@ -155,6 +155,10 @@ pub fn run(args: Args) -> Outcome {
     if results.peers.iter().any(|peer| peer.status == Status::Ran) {
         return Ok(exit);
     }
+    if results.run.partial {
+        let error = anyhow::anyhow!("the run was interrupted before a peer was judged");
+        return Err(Failure { exit: Exit::Environment, error });
+    }
     let why = |peer: &Peer| format!("  {}: {}", peer.peer, peer.why.as_deref().unwrap_or_default());
     let lines: Vec<String> = results.peers.iter().map(why).collect();
     let error = anyhow::anyhow!("no peer could run; the README says what is needed:\n{}", lines.join("\n"));
@@ -218,6 +222,7 @@ pub fn finish(results: &Results, cases: &Cases, select: &Select, named: &[String
     let globs = Globs::new(named).map_err(|error| Failure::usage(format!("{error:#}")))?;
     let missing = results.peers.iter().any(|peer| peer.status == Status::NotRun && globs.matches(&peer.peer));
     let bad = |verdict| matches!(verdict, Verdict::Fail | Verdict::UnexpectedPass);
+    let given_up = results.peers.iter().any(|peer| peer.status == Status::Ran && peer.why.is_some());
     // Of a broker, cases that need more consent are not run; a codec or client was given up.
     let unjudged = |outcome: &crate::results::Outcome| match outcome.verdict {
         Verdict::HarnessError => true,
@@ -226,9 +231,49 @@ pub fn finish(results: &Results, cases: &Cases, select: &Select, named: &[String
     };
     Ok(if results.outcomes.iter().any(|outcome| bad(outcome.verdict)) {
         Exit::Failed
-    } else if missing || results.run.partial || results.outcomes.iter().any(unjudged) {
+    } else if missing || given_up || results.run.partial || results.outcomes.iter().any(unjudged) {
         Exit::Environment
     } else {
         Exit::Expected
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::Run;
+
+    #[test]
+    fn a_peer_that_was_given_up_is_no_success() {
+        let cases = bundled_cases().unwrap_or_else(|failure| panic!("{:#}", failure.error));
+        let run = Run {
+            suite: String::new(),
+            cases_sha256: cases.sha256.clone(),
+            seed: 1,
+            level: Level::Must,
+            partial: false,
+        };
+        let peer = |why: Option<&str>| Peer {
+            peer: "some@1".to_owned(),
+            role: Role::Broker,
+            language: "c".to_owned(),
+            status: Status::Ran,
+            why: why.map(str::to_owned),
+            internal: false,
+            certified: true,
+        };
+        let folder = tempfile::tempdir().expect("there is a temporary folder");
+        let out = folder.path().to_owned();
+        let select = Select { out, case: Vec::new(), skip: Vec::new(), level: Level::Must, seed: 1 };
+        let exit = |why: Option<&str>| {
+            let results = Results { run: run.clone(), peers: vec![peer(why)], outcomes: Vec::new() };
+            finish(&results, &cases, &select, &[]).unwrap_or_else(|failure| panic!("{:#}", failure.error))
+        };
+        assert!(matches!(exit(None), Exit::Expected));
+        assert!(matches!(exit(Some("given up after 30 deadlines")), Exit::Environment));
+        for page in ["index.html", "matrix.md"] {
+            let text = std::fs::read_to_string(folder.path().join(page)).expect("the report was written");
+            assert!(text.contains("given up after 30 deadlines"), "{page}");
+        }
+    }
 }

@@ -307,6 +307,9 @@ impl CaseRun<'_, '_> {
             _ => ANSWER,
         };
         let received = connection.receive(patience);
+        if is_due(expect) && matches!(received, Received::Silent | Received::Unfinished) {
+            self.broker.patience.borrow_mut().passed(patience);
+        }
         let answer = match &received {
             Received::Frame(frame) => Some(Answer::read(self.broker.protocol, request, frame)),
             _ => None,
@@ -346,10 +349,8 @@ impl CaseRun<'_, '_> {
         }
         // Whoever answers a request that is told from others keeps to the framing, the definition and the correlation id,
         // at whatever level the case is. What comes back for bytes that are no request, such as HTTP, is not held to it.
-        let is_due = matches!(expect, Expect::Error(_) | Expect::Values(_));
-        let is_bound = is_due || request.has_header();
-        let breach =
-            |class: Class, what: String| Err(Mismatch { must: is_bound, ..Mismatch::plain(class, what) });
+        let is_bound = is_due(expect) || request.has_header();
+        let breach = |class: Class, what: String| Err(Mismatch { must: is_bound, ..Mismatch::plain(class, what) });
         let answer = match (expect, received, answer) {
             (Expect::Closed, Received::Closed, _) | (Expect::Silent, Received::Silent, _) => return Ok(()),
             (Expect::Closed, Received::Silent, _) => return plain(Class::NoAnswer, "the connection stays open".into()),
@@ -366,7 +367,7 @@ impl CaseRun<'_, '_> {
         // The answer to a version without a definition may be in a form that is not known here.
         let malformed = |what: String| match request.is_defined() {
             true => breach(Class::WrongBytes, what),
-            false if is_due => plain(Class::WrongBytes, what),
+            false if is_due(expect) => plain(Class::WrongBytes, what),
             false => plain(Class::TooLenient, "it is answered".into()),
         };
         let answer = match answer {
@@ -578,6 +579,11 @@ impl CaseRun<'_, '_> {
             self.delete_topic();
         }
     }
+}
+
+/// Whether an answer is due.
+fn is_due(expect: &Expect) -> bool {
+    matches!(expect, Expect::Error(_) | Expect::Values(_))
 }
 
 /// Whether a step's texts hold a node id.

@@ -146,6 +146,9 @@ impl LiveBroker<'_> {
             Received::Unfinished => Why::Unreadable(Class::NoAnswer),
             Received::Broken(_) => Why::Unreadable(Class::WrongBytes),
         };
+        if matches!(received, Received::Silent | Received::Unfinished) {
+            self.patience.borrow_mut().passed(ANSWER);
+        }
         let came = received.describe();
         Err(Refused::without_answer(&request, why, format!("{asked}: {came}"), came.into()))
     }

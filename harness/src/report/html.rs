@@ -234,7 +234,7 @@ fn role_part<'a>(role: &'a RoleMatrix<'a>, cases: &'a BTreeMap<String, CaseInfo>
             internal: row.peer.internal,
             ran: row.ran(),
             why: row.why(),
-            sentence: counts.sentence(),
+            sentence: row.given_up().map_or_else(|| counts.sentence(), |why| format!("{}; {why}", counts.sentence())),
             worst: worst.map(word).unwrap_or_default(),
             sign: worst.map_or("", sign),
             cells: role.columns.iter().map(cell).collect(),

@@ -48,6 +48,12 @@ pub fn render(matrix: &Matrix, cases: &BTreeMap<String, CaseInfo>) -> String {
             let _ = writeln!(page, "- {} ({}): {}", text(&row.peer.peer), word(row.peer.role), text(row.why()));
         }
     }
+    if matrix.rows().any(|row| row.given_up().is_some()) {
+        page += "\n## Not judged to the end\n\n";
+        for (row, why) in matrix.rows().filter_map(|row| Some((row, row.given_up()?))) {
+            let _ = writeln!(page, "- {} ({}): {}", text(&row.peer.peer), word(row.peer.role), text(why));
+        }
+    }
     if let Some(coverage) = matrix.coverage {
         let _ = write!(
             page,

@@ -161,7 +161,12 @@ impl<'a> Row<'a> {
         self.peer.status == Status::Ran
     }
 
-    /// Why it was not, in one sentence.
+    /// Why it was given up while it was judged, if it was.
+    pub fn given_up(&self) -> Option<&str> {
+        self.peer.why.as_deref().filter(|_| self.ran())
+    }
+
+    /// Why it was not judged, in one sentence.
     pub fn why(&self) -> &str {
         self.peer.why.as_deref().unwrap_or("no reason was given")
     }

@@ -75,6 +75,14 @@ pub fn summary_at(results: &Results, coverage: Option<&Coverage>, width: u16) ->
             visible_line(row.why())
         );
     }
+    for (row, why) in matrix.rows().filter_map(|row| Some((row, row.given_up()?))) {
+        text += &format!(
+            "not judged to the end: {} ({}): {}\n",
+            visible_line(&row.peer.peer),
+            word(row.peer.role),
+            visible_line(why)
+        );
+    }
     text
 }
 

@@ -177,7 +177,10 @@ fn broker(args: BrokerArgs) -> Outcome {
     let addresses: Vec<SocketAddr> = args
         .address
         .to_socket_addrs()
-        .map_err(|error| unresolved(format!("{error}; give HOST:PORT, such as 127.0.0.1:9092")))?
+        .map_err(|error| match error.kind() {
+            std::io::ErrorKind::InvalidInput => unresolved(format!("{error}: give HOST:PORT, such as 127.0.0.1:9092")),
+            _ => unresolved(format!("{error}: is the name of the host right?")),
+        })?
         .collect();
     if addresses.is_empty() {
         return Err(unresolved("the name has no address".to_owned()));

@@ -4,9 +4,9 @@
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kafka_conform::results::{Class, Outcome, Results, Verdict};
 use std::io::{Read as _, Write as _};
@@ -433,6 +433,43 @@ fn what_cannot_be_written_is_found_before_the_run() {
     check(&["--write-known", known], 2, &["--write-known", known, "there is no folder"]);
     check(&["--write-known", page], 2, &["--write-known", page, "it is a folder"]);
     check(&["--known", known], 2, &["--known", known, "No such file"]);
+}
+
+#[test]
+fn an_interrupt_while_brokers_are_made_ready_is_told_and_leaves_nothing_running() {
+    // A checkout as far as the suite looks, where nothing is built; tools that take their time, and say which process they are.
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::create_dir_all(path("adapters/librdkafka")).unwrap();
+    std::fs::write(path("adapters/librdkafka/adapter.toml"), "").unwrap();
+    let script = "#!/bin/sh\ncase \"$*\" in *-version*) echo 'openjdk version \"17\"' >&2; exit 0;; esac\n\
+                  echo $$ > \"$BUSY.new\"; mv \"$BUSY.new\" \"$BUSY\"; exec sleep 600\n";
+    for tool in ["java", "mvn"] {
+        std::fs::write(path(tool), script).unwrap();
+        std::fs::set_permissions(path(tool), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let tools = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
+    let mut command = Command::new(binary());
+    command.args(["matrix", "--peer", "apache-kafka", "--role", "broker", "--out"]).arg(path("report"));
+    command.current_dir(folder.path()).env("PATH", tools).env("BUSY", path("busy"));
+    let run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !path("busy").exists() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let busy: i32 = std::fs::read_to_string(path("busy")).unwrap().trim().parse().unwrap();
+    let pid = |number: i32| rustix::process::Pid::from_raw(number).unwrap();
+    rustix::process::kill_process(pid(i32::try_from(run.id()).unwrap()), rustix::process::Signal::INT).unwrap();
+    let output = run.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("the run was interrupted before a peer was judged"), "{said}");
+    assert!(rustix::process::test_kill_process(pid(busy)).is_err(), "{busy} runs");
+    let results = Results::from_jsonl(std::fs::read_to_string(path("report/results.jsonl")).unwrap()).unwrap();
+    assert!(results.run.partial && !results.peers.is_empty());
+    for peer in &results.peers {
+        assert_eq!(peer.why.as_deref(), Some("the run was interrupted"), "{peer:?}");
+    }
 }
 
 #[test]

@@ -465,9 +465,11 @@ impl Bench<'_> {
         }
     }
 
+    /// The gentle ones first: a broker that ends, or is given up, was then judged by what anybody may ask.
     fn exchanges(&self) -> impl Iterator<Item = (&exchange::Case, codec::ApiVersion)> {
-        let cases =
-            self.cases.exchanges.iter().flat_map(|case| case.versions.iter().map(move |version| (case, version)));
+        let mut cases: Vec<&exchange::Case> = self.cases.exchanges.iter().collect();
+        cases.sort_by_key(|case| case.needs().last().copied());
+        let cases = cases.into_iter().flat_map(|case| case.versions.iter().map(move |version| (case, version)));
         cases.filter(|(case, version)| self.selected.contains(&case.id(*version)))
     }
 

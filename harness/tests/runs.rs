@@ -243,6 +243,23 @@ fn a_broker_that_is_started_again_after_it_ended_crashed_and_is_judged_on() {
 }
 
 #[test]
+fn what_anybody_may_ask_is_asked_before_what_is_hostile() {
+    // Ends at a negative version.
+    let server = Server::start(|_, frame| match frame.get(6..8) {
+        Some([0xff, 0xff]) => Act::End(None),
+        _ => Act::Answer,
+    });
+    let certified = server.certify(&["--allow-hostile", "--case", "broker/api-versions/v0/*"]);
+    assert_eq!(certified.faults().first().unwrap().class, Some(Class::Crash), "{}", certified.said);
+    assert!(certified.not_run("the broker is gone") > 0);
+    let gentle = Server::start(|_, _| Act::Answer).certify(&["--case", "broker/api-versions/v0/*"]);
+    for outcome in gentle.outcomes().iter().filter(|outcome| outcome.verdict != Verdict::NotRun) {
+        let now = certified.outcomes().iter().find(|now| now.case == outcome.case).unwrap();
+        assert_eq!(now.verdict, outcome.verdict, "{now:?}");
+    }
+}
+
+#[test]
 fn a_broker_that_answers_no_more_hangs_and_the_rest_is_not_run() {
     let server = Server::start(|number, _| if number < IN_A_CASE { Act::Answer } else { Act::Silence });
     let certified = server.certify(&[]);

@@ -972,36 +972,31 @@ fn unknown_tags(json: &Json) -> Result<Vec<(u32, Vec<u8>)>, EncodeErrorKind> {
 
 /// Lower-case hex.
 pub fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |value: u8| if value < 10 { b'0' + value } else { b'a' - 10 + value };
     let mut text = vec![0; bytes.len() * 2];
     for (pair, byte) in text.chunks_exact_mut(2).zip(bytes) {
-        pair.copy_from_slice(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
+        pair.copy_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
     }
     String::from_utf8(text).unwrap_or_else(|_| unreachable!("digits are text"))
 }
 
-/// What a hex digit stands for, by its ASCII code; [`NO_DIGIT`] for what is none.
-const DIGIT_VALUES: [u8; 256] = {
-    let mut values = [NO_DIGIT; 256];
-    let mut value = 0;
-    while value < 16 {
-        let digit = b"0123456789abcdef"[value];
-        values[digit as usize] = value as u8;
-        values[digit.to_ascii_uppercase() as usize] = value as u8;
-        value += 1;
-    }
-    values
-};
-/// More than two digits come to.
+/// In place of a digit's value where there is no digit: more than two digits come to.
 const NO_DIGIT: u8 = 0xff;
 
 /// Reads hex; white space anywhere is skipped. The error says what is wrong and where.
 pub fn parse_hex(text: &str) -> Result<Vec<u8>, String> {
+    let value = |digit: u8| match digit {
+        b'0'..=b'9' => digit - b'0',
+        b'a'..=b'f' => digit - b'a' + 10,
+        b'A'..=b'F' => digit - b'A' + 10,
+        _ => NO_DIGIT,
+    };
     // Almost all hex there is comes in pairs without spaces.
     let mut bytes = vec![0; text.len() / 2];
-    let mut seen = if text.len() % 2 == 0 { 0 } else { NO_DIGIT };
+    let mut seen = if text.len().is_multiple_of(2) { 0 } else { NO_DIGIT };
     for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-        let (high, low) = (DIGIT_VALUES[usize::from(pair[0])], DIGIT_VALUES[usize::from(pair[1])]);
+        let [high, low] = pair else { continue };
+        let (high, low) = (value(*high), value(*low));
         seen |= high | low;
         *byte = high << 4 | low & 15;
     }

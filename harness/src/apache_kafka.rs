@@ -212,9 +212,14 @@ impl Broker {
     /// Formats fresh storage in a temporary folder, starts a broker on free loopback ports and waits until it answers
     /// ApiVersions on a port that is its own.
     pub fn start(installation: &Installation) -> Result<Broker, BrokerError> {
+        Broker::start_with(installation, "")
+    }
+
+    /// [`Broker::start`] with properties added to ours, over which they go.
+    pub fn start_with(installation: &Installation, properties: &str) -> Result<Broker, BrokerError> {
         let mut attempt = 1;
         loop {
-            match Broker::try_start(installation)? {
+            match Broker::try_start(installation, properties)? {
                 Ok(broker) => return Ok(broker),
                 Err(PortTaken { .. }) if attempt < START_ATTEMPTS => attempt += 1,
                 Err(PortTaken { log }) => {
@@ -225,7 +230,7 @@ impl Broker {
         }
     }
 
-    fn try_start(installation: &Installation) -> Result<Result<Broker, PortTaken>, BrokerError> {
+    fn try_start(installation: &Installation, more: &str) -> Result<Result<Broker, PortTaken>, BrokerError> {
         let version = &installation.version;
         let failed = |reason: &str, log: &Path| BrokerError::Start {
             version: version.clone(),
@@ -244,7 +249,7 @@ impl Broker {
             &[("port", &port.to_string()), ("controller_port", &controller_port.to_string()), ("data", &folder)],
         );
         let properties_file = data.path().join("server.properties");
-        doing("writing server.properties", fs::write(&properties_file, properties))?;
+        doing("writing server.properties", fs::write(&properties_file, properties + more))?;
         doing("writing log4j.properties", fs::write(data.path().join("log4j.properties"), LOG4J_PROPERTIES))?;
 
         let variables = [("classpath", installation.class_path.as_str()), ("data", &folder), ("version", version)];

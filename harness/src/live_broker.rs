@@ -150,7 +150,25 @@ impl<'p> LiveBroker<'p> {
                 self.advertised.insert(ApiKey(key), range);
             }
         }
+        if self.wants_sasl() {
+            let what = "this listener wants SASL authentication before anything else, and the suite has none: \
+                        give one without";
+            return Err(what.to_owned());
+        }
         Ok(())
+    }
+
+    /// Whether only those are heard who authenticate first (KIP-43): others are cut off, and there is a SaslHandshake to
+    /// be had, which is an illegal state (34) on a listener without SASL.
+    fn wants_sasl(&self) -> bool {
+        if self.highest(METADATA).is_none() || !matches!(self.nodes(), Err(Refused { why: Why::Closed, .. })) {
+            return false;
+        }
+        const NO_ERROR: i64 = 0;
+        const UNSUPPORTED_SASL_MECHANISM: i64 = 33;
+        let handshake = self.ask("SaslHandshake", &json!({ "Mechanism": "kafka-conform" }));
+        let error = handshake.ok().and_then(|answer| answer.body["ErrorCode"].as_i64());
+        error.is_some_and(|error| [NO_ERROR, UNSUPPORTED_SASL_MECHANISM].contains(&error))
     }
 
     /// How many deadlines of answers that are due it let pass.

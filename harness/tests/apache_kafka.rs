@@ -8,11 +8,12 @@ use kafka_conform::cases::Cases;
 use kafka_conform::definitions;
 use kafka_conform::exchange::{Case, Consent};
 use kafka_conform::expect::{Expect, Matcher};
-use kafka_conform::live_broker::{self, Settings, Target};
+use kafka_conform::live_broker::{self, Settings, Target, Unreachable};
 use kafka_conform::results::{Level, Outcome, Verdict};
 
-/// A broker of that release, or `None` with the reason printed where Java, Maven or the network is missing.
-fn start(version: &str) -> Option<Broker> {
+/// A broker of that release with some properties of its own, or `None` with the reason printed where Java, Maven or the
+/// network is missing.
+fn start(version: &str, properties: &str) -> Option<Broker> {
     let build = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("apache-kafka").join(version);
     let installation = match apache_kafka::check_tools().and_then(|()| apache_kafka::install(version, &build)) {
         Ok(installation) => installation,
@@ -22,7 +23,7 @@ fn start(version: &str) -> Option<Broker> {
         }
         Err(error) => panic!("{error}"),
     };
-    Some(Broker::start(&installation).unwrap_or_else(|error| panic!("{error}")))
+    Some(Broker::start_with(&installation, properties).unwrap_or_else(|error| panic!("{error}")))
 }
 
 fn exchanges() -> Vec<Case> {
@@ -30,6 +31,10 @@ fn exchanges() -> Vec<Case> {
 }
 
 fn judge(broker: &Broker, cases: &[Case]) -> Vec<Outcome> {
+    try_judge(broker, cases).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn try_judge(broker: &Broker, cases: &[Case]) -> Result<Vec<Outcome>, Unreachable> {
     let target = Target {
         addresses: vec![broker.address()],
         peer: format!("apache-kafka@{}", broker.version()),
@@ -38,7 +43,24 @@ fn judge(broker: &Broker, cases: &[Case]) -> Vec<Outcome> {
     };
     let consents = BTreeSet::from([Consent::Describe, Consent::Writes, Consent::BrokerWrites, Consent::Hostile]);
     let settings = Settings { seed: 1, consents, level: Level::Must };
-    live_broker::run(target, definitions::bundled(), cases, settings).unwrap_or_else(|error| panic!("{error}"))
+    live_broker::run(target, definitions::bundled(), cases, settings)
+}
+
+/// The listener that the suite is told of wants PLAIN; the controller's stays as it is.
+const SASL: &str = r#"
+listener.security.protocol.map=PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT
+inter.broker.listener.name=PLAINTEXT
+sasl.mechanism.inter.broker.protocol=PLAIN
+sasl.enabled.mechanisms=PLAIN
+listener.name.plaintext.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required username="a" password="b" user_a="b";
+"#;
+
+#[test]
+fn a_listener_that_wants_sasl_is_not_judged_by_what_it_refuses() {
+    let Some(broker) = start("4.4.0", SASL) else { return };
+    let error = try_judge(&broker, &exchanges()).expect_err("it hears nobody who has not authenticated");
+    assert!(error.to_string().contains("wants SASL authentication"), "{error}");
+    stop(broker);
 }
 
 fn stop(broker: Broker) {
@@ -63,7 +85,7 @@ const SOME: &[&str] = &[
 
 #[test]
 fn broker_is_judged_and_stopped() {
-    let Some(broker) = start("4.4.0") else { return };
+    let Some(broker) = start("4.4.0", "") else { return };
     let mut cases = exchanges();
     cases.retain(|case| SOME.contains(&case.slug.as_str()));
     let outcomes = judge(&broker, &cases);
@@ -104,7 +126,7 @@ fn every_case_twice_on_each_release() {
         for version in ["3.9.2", "4.4.0"] {
             let cases = &cases;
             scope.spawn(move || {
-                let Some(broker) = start(version) else { return };
+                let Some(broker) = start(version, "") else { return };
                 let [first, second] = [(); 2].map(|()| {
                     let mut outcomes = judge(&broker, cases);
                     outcomes.iter_mut().for_each(|outcome| outcome.elapsed_ms = 0);
@@ -167,7 +189,7 @@ fn opposite(matcher: &Matcher) -> Matcher {
 #[test]
 #[ignore = "minutes: each expectation of each case, broken"]
 fn every_expectation_can_fail() {
-    let Some(broker) = start("3.9.2") else { return };
+    let Some(broker) = start("3.9.2", "") else { return };
     let cases = exchanges();
     let mut vacuous = Vec::new();
     for case in &cases {

@@ -24,7 +24,8 @@ use std::path::{Path, PathBuf};
   kafka-conform certify broker 127.0.0.1:9092 --allow-writes --allow-hostile
 
 An adapter is a program that speaks JSON lines on standard input and output; docs/formats.md has the protocol.
-A broker is only asked what you allow: without options, well-formed ApiVersions, Metadata and DescribeConfigs requests.")]
+A broker is only asked what you allow: without options, well-formed ApiVersions, Metadata and DescribeConfigs requests.
+Its listener must be one without TLS and SASL.")]
 pub struct Args {
     #[command(subcommand)]
     what: What,

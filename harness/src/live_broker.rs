@@ -79,6 +79,8 @@ pub struct LiveBroker<'p> {
     address: SocketAddr,
     settings: Settings,
     advertised: BTreeMap<ApiKey, VersionRange>,
+    /// What is wrong with its first answer, after which the cases of ApiVersions version 0 alone can be run.
+    unmet: Option<String>,
     /// Its node id and one that no broker of the cluster has, once Metadata was answered.
     nodes: OnceCell<(i64, i64)>,
     /// What it was sent last, for the case that finds it gone.
@@ -111,6 +113,7 @@ impl<'p> LiveBroker<'p> {
                 address,
                 settings: settings.clone(),
                 advertised: BTreeMap::from([(ApiKey(18), VersionRange::new(ApiVersion(0), ApiVersion(0)))]),
+                unmet: None,
                 nodes: OnceCell::new(),
                 last_sent: RefCell::default(),
                 gone: OnceCell::new(),
@@ -131,13 +134,20 @@ impl<'p> LiveBroker<'p> {
     }
 
     fn meet(&mut self) -> Result<(), String> {
-        let answer = self
-            .ask(API_VERSIONS, &json!({}))
-            .map_err(|Refused { what, why, .. }| match why {
-                Why::NoConnection(_) => format!("{what}: is the broker up, and is this where it listens?"),
-                _ => format!("{what}: is this a Kafka broker's listener without TLS? The suite speaks no TLS"),
-            })?
-            .body;
+        let answer = match self.ask(API_VERSIONS, &json!({})) {
+            Ok(answer) => answer.body,
+            Err(Refused { what, why: Why::Misread | Why::OtherId, .. }) => {
+                // A Kafka broker it is, and what it does wrong is for the cases to say.
+                self.unmet = Some(what);
+                return Ok(());
+            }
+            Err(Refused { what, why: Why::NoConnection(_), .. }) => {
+                return Err(format!("{what}: is the broker up, and is this where it listens?"));
+            }
+            Err(Refused { what, .. }) => {
+                return Err(format!("{what}: is this a Kafka broker's listener without TLS? The suite speaks no TLS"));
+            }
+        };
         if answer["ErrorCode"] != 0 {
             return Err(format!("ApiVersions version 0 is answered with error {}", answer["ErrorCode"]));
         }

@@ -339,6 +339,25 @@ fn metadata_that_is_not_answered_differs_where_the_case_is_observed_unless_it_br
 }
 
 #[test]
+fn what_a_broker_advertises_is_judged_where_it_cannot_be_read() {
+    // An answer that leaves off in its count of APIs, and one to a request that was not made.
+    let check = |answer: fn(usize, &[u8]) -> Act, class| {
+        let certified = Server::start(answer).certify(&[]);
+        assert_eq!(certified.code, Some(1), "{}", certified.said);
+        let faults = certified.faults();
+        let right = |fault: &&Outcome| fault.class == Some(class) && fault.case.starts_with("broker/api-versions/v0/");
+        assert!(!faults.is_empty() && faults.iter().all(right), "{faults:#?}");
+        assert!(certified.not_run("the broker does not say what it has: ") > 50);
+    };
+    check(|_, request| frame(request, &[0, 0, 0, 0]), Class::WrongBytes);
+    check(|_, _| frame(&[1; 12], &[0, 0, 0, 0, 0, 0]), Class::WrongAnswer);
+    // What answers something else is no broker that could be judged.
+    let server = Server::start(|_, _| Act::Send(b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec()));
+    let certified = server.certify(&[]);
+    assert_eq!(certified.code, Some(3), "{}", certified.said);
+}
+
+#[test]
 fn metadata_that_is_refused_is_no_fault() {
     // Version 13, the first with an error of its own: 29, and no brokers and topics.
     let server = Server::start(|_, request| {

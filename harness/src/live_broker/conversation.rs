@@ -12,7 +12,7 @@ use super::connection::{Connection, Received};
 use super::evidence::{evidence, known_secrets, mask, shows_secret, value_evidence};
 use super::message::{Answer, Body, Request};
 use super::own_request::{Refused, Seen, Why};
-use super::{ANSWER, LiveBroker, METADATA};
+use super::{ANSWER, API_VERSIONS, LiveBroker, METADATA};
 use crate::exchange::{Case, Consent, Send, Step, StepVersion, substitute};
 use crate::expect::{Expect, Found, Matcher, Path, map_text};
 use crate::results::{At, Class, Level, Op, Outcome, Role, Verdict};
@@ -88,6 +88,10 @@ impl CaseRun<'_, '_> {
     /// Why the case cannot run here.
     pub fn obstacle(&self) -> Option<(Verdict, String)> {
         let (case, broker) = (self.case, self.broker);
+        if let Some(what) = broker.unmet.as_ref().filter(|_| case.api != API_VERSIONS || self.version != ApiVersion(0))
+        {
+            return Some((Verdict::NotRun, format!("the broker does not say what it has: {what}")));
+        }
         let advertised = broker.advertised(&case.api);
         let has = advertised.contains(self.version);
         if case.unadvertised && has {

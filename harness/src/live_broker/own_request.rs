@@ -62,6 +62,8 @@ pub(super) enum Why {
     Silent,
     /// What came is no frame, or not in time, or cannot be read.
     Unreadable(Class),
+    /// An answer, by its correlation id, that cannot be read.
+    Misread,
     /// An answer to something else.
     OtherId,
     /// An answer without what each must have.
@@ -77,6 +79,7 @@ impl Why {
             Why::Closed => Some((Class::Closed, false)),
             Why::Silent => Some((Class::NoAnswer, false)),
             Why::Unreadable(class) => Some((class, true)),
+            Why::Misread => Some((Class::WrongBytes, true)),
             Why::OtherId => Some((Class::WrongAnswer, true)),
             Why::Lacking => Some((Class::WrongAnswer, false)),
         }
@@ -137,6 +140,7 @@ impl LiveBroker<'_> {
                         return Ok(Asked { request, frame, body: answer.body });
                     }
                     Ok(_) => (Why::OtherId, "the correlation id of the answer is another".to_owned()),
+                    Err(what) if frame.get(4..8) == Some(&request.correlation_id.to_be_bytes()) => (Why::Misread, what),
                     Err(what) => (Why::Unreadable(Class::WrongBytes), what),
                 };
                 return Err(Refused::answered(self, &request, &frame, why, format!("{asked}: {what}")));

@@ -63,6 +63,10 @@ impl LiveBroker<'_> {
             match self.exchange(request()) {
                 Ok(_) if refused_once => return Presence::CameBack,
                 Ok(_) => return Presence::There,
+                // As at the start.
+                Err(Refused { why: Why::Misread | Why::OtherId, .. }) if self.unmet.is_some() => {
+                    return Presence::There;
+                }
                 Err(Refused { why, .. }) => {
                     refused_once |= why == Why::NoConnection(ErrorKind::ConnectionRefused);
                     if attempt >= ATTEMPTS && Instant::now() + pause > deadline {
@@ -101,9 +105,9 @@ impl LiveBroker<'_> {
             Presence::Gone(Why::Silent) => {
                 (Some(Class::Hang), "ApiVersions is answered no more on a new connection".to_owned())
             }
-            Presence::Gone(Why::Unreadable(_) | Why::OtherId | Why::Lacking | Why::Error | Why::Unsent) => {
-                (Some(Class::WrongAnswer), "ApiVersions is no more answered as it should be".to_owned())
-            }
+            Presence::Gone(
+                Why::Unreadable(_) | Why::Misread | Why::OtherId | Why::Lacking | Why::Error | Why::Unsent,
+            ) => (Some(Class::WrongAnswer), "ApiVersions is no more answered as it should be".to_owned()),
         };
         let last = self.last_sent.borrow();
         let before = outcome.detail.take().map(|detail| format!("{detail}; ")).unwrap_or_default();

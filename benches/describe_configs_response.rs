@@ -1,7 +1,7 @@
 //! A whole message beside the peers': DescribeConfigsResponse at every version, 300 configs or 12, in 53 kB or 2 kB at
 //! version 4. What each function does is in `README.md`.
 
-use codec::{Layout, NodeKind, NodeRef, Tree, Value, View, decode_into, encode_into};
+use codec::{Anomalies, Layout, NodeKind, NodeRef, Tree, Value, View, decode_into, encode_into};
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
 use kafka_conform_benches::describe_configs::{ASCII, DEFINITION, MULTI_BYTE, Response, bytes, response};
@@ -95,6 +95,9 @@ fn check(case: &Case) {
     let mut tree = Tree::new();
     let end = decode_into(layout, bytes, 0, &mut tree).expect("a message");
     assert_eq!((end, tree.anomaly_count()), (bytes.len(), 0));
+    let mut anomalies = Anomalies::new();
+    assert_eq!(codec::validate(layout, bytes, 0, &mut anomalies), Ok(bytes.len()));
+    assert_eq!(anomalies.count(), 0);
     let view = View::new(layout, bytes, &tree);
     let want = json(&case.response, *version);
     assert_eq!(case.value.to_json(), want);
@@ -167,6 +170,17 @@ fn decode(criterion: &mut Criterion, case: &Case) {
     group.finish();
 }
 
+fn validate(criterion: &mut Criterion, case: &Case) {
+    let Case { layout, bytes, version, .. } = case;
+    let mut anomalies = Anomalies::new();
+    let mut group = case.group(criterion, "validate");
+    group.bench_function("ours", |bencher| {
+        bencher.iter(|| codec::validate(black_box(layout), black_box(bytes), 0, black_box(&mut anomalies)))
+    });
+    group.bench_function("yardstick", |bencher| bencher.iter(|| yardstick::decode(black_box(bytes), *version)));
+    group.finish();
+}
+
 fn decode_and_read(criterion: &mut Criterion, case: &Case) {
     let Case { layout, bytes, version, .. } = case;
     let mut tree = Tree::new();
@@ -234,6 +248,7 @@ fn describe_configs_response(criterion: &mut Criterion) {
     for case in SHAPES.map(Case::new) {
         check(&case);
         decode(criterion, &case);
+        validate(criterion, &case);
         decode_and_read(criterion, &case);
         encode(criterion, &case);
     }

@@ -206,7 +206,11 @@ pub struct StructLayout {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
     /// `count` entries of `run` from `first` on, `size` bytes in all.
-    Run { first: u16, count: u16, size: u32 },
+    Run { first: u16, count: u16, size: u32, bools: bool },
+    /// A string with a compact length.
+    CompactString { field: u16, nullable: bool },
+    /// A string with an int16 length.
+    PlainString { field: u16, nullable: bool },
     /// One field of any other type.
     Field { field: u16, wire: WireType },
 }
@@ -215,8 +219,10 @@ pub(crate) enum Step {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RunField {
     pub field: u16,
-    pub size: u8,
-    pub bool: bool,
+    pub fixed: Fixed,
+    /// Offset of its first byte in the run, and after its last one.
+    pub start: u32,
+    pub end: u32,
 }
 
 /// A message at one version.
@@ -579,18 +585,25 @@ fn plan(fields: &[Field], structs: &mut [StructLayout], id: u16) {
     for &number in &structure.fields {
         let Some(field) = fields.get(usize::from(number)) else { continue };
         smallest = smallest.saturating_add(smallest_field(structs, field.wire));
-        let WireType::Fixed(fixed) = field.wire else {
-            steps.push(Step::Field { field: number, wire: field.wire });
-            continue;
-        };
-        let first = u16::try_from(run.len()).unwrap_or(u16::MAX);
-        run.push(RunField { field: number, size: fixed.size(), bool: fixed == Fixed::Bool });
-        match steps.last_mut() {
-            Some(Step::Run { count, size, .. }) => {
-                *count += 1;
-                *size += u32::from(fixed.size());
+        let fixed = match field.wire {
+            WireType::Fixed(fixed) => fixed,
+            wire => {
+                steps.push(match wire {
+                    WireType::String { compact: true, nullable } => Step::CompactString { field: number, nullable },
+                    WireType::String { compact: false, nullable } => Step::PlainString { field: number, nullable },
+                    wire => Step::Field { field: number, wire },
+                });
+                continue;
             }
-            _ => steps.push(Step::Run { first, count: 1, size: fixed.size().into() }),
+        };
+        if !matches!(steps.last(), Some(Step::Run { .. })) {
+            let first = u16::try_from(run.len()).unwrap_or(u16::MAX);
+            steps.push(Step::Run { first, count: 0, size: 0, bools: false });
+        }
+        if let Some(Step::Run { count, size, bools, .. }) = steps.last_mut() {
+            let end = *size + u32::from(fixed.size());
+            run.push(RunField { field: number, fixed, start: *size, end });
+            (*count, *size, *bools) = (*count + 1, end, *bools || fixed == Fixed::Bool);
         }
     }
     if let Some(structure) = structs.get_mut(usize::from(id)) {
@@ -676,7 +689,11 @@ mod tests {
         let layout = layout(fields, 1).unwrap_or_else(|kind| panic!("{kind}"));
         assert!(matches!(
             layout.root().steps.as_slice(),
-            [Step::Run { count: 2, size: 5, .. }, Step::Field { .. }, Step::Run { first: 2, count: 1, size: 16 }]
+            [
+                Step::Run { count: 2, size: 5, .. },
+                Step::PlainString { .. },
+                Step::Run { first: 2, count: 1, size: 16, .. }
+            ]
         ));
         assert_eq!(layout.root().smallest, 5 + 2 + 16);
     }

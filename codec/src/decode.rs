@@ -2,7 +2,7 @@
 //! decode without acceptable anomalies, acceptable bytes with some, invalid bytes do not decode.
 
 use crate::error::{AnomalyKind, DecodeError, DecodeErrorKind};
-use crate::layout::{Element, Field, Fixed, Layout, RunField, Step, StructLayout, WireType};
+use crate::layout::{Bools, Element, Field, Fixed, Layout, RunField, Step, StructLayout, WireType};
 use crate::tree::{Anomalies, Node, NodeKind, Tree, View, offset};
 use crate::wire::{Reader, ascii_prefix, is_utf8_slow};
 
@@ -300,22 +300,25 @@ impl<'a, N: Nodes> Decoder<'a, N> {
 
     /// A run of fixed-size fields: one bounds check for all of them.
     #[inline(always)]
-    fn run(&mut self, at: usize, structure: &StructLayout, first: u16, count: u16, size: u32, bools: bool) -> At {
+    fn run(&mut self, at: usize, structure: &StructLayout, first: u16, count: u16, size: u32, bools: Bools) -> At {
         let (first, count) = (usize::from(first), usize::from(count));
         let fields = structure.run.get(first..first + count).unwrap_or_default();
-        let Some(bytes) = self.input.get(at..at + size as usize) else {
+        if size as usize > self.left(at) {
             return Err(self.run_truncated(at, fields));
-        };
+        }
         self.nodes.run(at, fields);
-        if bools {
-            for field in fields.iter().filter(|field| field.fixed == Fixed::Bool) {
-                let place = field.start as usize;
-                if bytes.get(place).is_some_and(|&byte| byte > 1) {
-                    self.anomalies.add(at + place, at + place + 1, AnomalyKind::BoolNotZeroOrOne);
-                }
-            }
+        if !self.input.get(at..).is_some_and(|bytes| bools.are_usual(bytes)) {
+            self.check_run(at, fields);
         }
         Ok(at + size as usize)
+    }
+
+    /// Records which bools of a run are neither 0 nor 1.
+    #[inline(never)]
+    fn check_run(&mut self, at: usize, fields: &[RunField]) {
+        for field in fields.iter().filter(|field| field.fixed == Fixed::Bool) {
+            self.check_bools(at + field.start as usize, at + field.end as usize);
+        }
     }
 
     /// Reads what is there of a run field by field, so that the error names the field that is cut.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 /// How a field is written at one version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum WireType {
     /// A type of always the same size.
     Fixed(Fixed),
@@ -50,6 +51,7 @@ pub enum WireType {
 
 /// What an array holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Element {
     /// A type of always the same size.
     Fixed(Fixed),
@@ -203,16 +205,34 @@ pub struct StructLayout {
 }
 
 /// What the decode loop does next in a struct: one step for a run of fixed-size fields, one for each other field.
+// With a tag of its own, which is found with one comparison.
 #[derive(Clone, Copy, Debug)]
+#[repr(u8)]
 pub(crate) enum Step {
     /// `count` entries of `run` from `first` on, `size` bytes in all.
-    Run { first: u16, count: u16, size: u32, bools: bool },
+    Run { first: u16, count: u16, size: u32, bools: Bools },
     /// A string with a compact length.
     CompactString { field: u16, nullable: bool },
     /// A string with an int16 length.
     PlainString { field: u16, nullable: bool },
     /// One field of any other type.
     Field { field: u16, wire: WireType },
+}
+
+/// Which bytes of a run are bools, all of them among the first eight: as a little-endian number of these, the bits that are
+/// set in no bool but an odd one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bools(u64);
+
+impl Bools {
+    /// Where one more may stand.
+    const UPTO: u32 = 8;
+
+    /// Whether all that are there, in the bytes from the start of the run on, are 0 or 1; false where that is not certain.
+    #[inline(always)]
+    pub(crate) fn are_usual(self, bytes: &[u8]) -> bool {
+        self.0 == 0 || bytes.first_chunk().is_some_and(|bytes| u64::from_le_bytes(*bytes) & self.0 == 0)
+    }
 }
 
 /// A fixed-size field in a run.
@@ -596,14 +616,18 @@ fn plan(fields: &[Field], structs: &mut [StructLayout], id: u16) {
                 continue;
             }
         };
-        if !matches!(steps.last(), Some(Step::Run { .. })) {
+        let bool = fixed == Fixed::Bool;
+        if !matches!(steps.last(), Some(&Step::Run { size, .. }) if !bool || size < Bools::UPTO) {
             let first = u16::try_from(run.len()).unwrap_or(u16::MAX);
-            steps.push(Step::Run { first, count: 0, size: 0, bools: false });
+            steps.push(Step::Run { first, count: 0, size: 0, bools: Bools(0) });
         }
         if let Some(Step::Run { count, size, bools, .. }) = steps.last_mut() {
             let end = *size + u32::from(fixed.size());
             run.push(RunField { field: number, fixed, start: *size, end });
-            (*count, *size, *bools) = (*count + 1, end, *bools || fixed == Fixed::Bool);
+            if bool {
+                bools.0 |= 0xfe << (8 * *size);
+            }
+            (*count, *size) = (*count + 1, end);
         }
     }
     if let Some(structure) = structs.get_mut(usize::from(id)) {

@@ -1,7 +1,9 @@
 //! A whole message beside the peers': DescribeConfigsResponse at every version, 300 configs or 12, in 53 kB or 2 kB at
 //! version 4. What each function does is in `README.md`.
 
-use codec::{Anomalies, Layout, NodeKind, NodeRef, Tree, Value, View, decode_into, encode_into};
+use codec::{
+    Anomalies, Layout, NodeKind, NodeRef, Tree, Value, View, decode_into, deserialize, encode_into, serialize_into,
+};
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
 use kafka_conform_benches::describe_configs::{ASCII, DEFINITION, MULTI_BYTE, Response, bytes, response};
@@ -47,6 +49,11 @@ impl Case {
         let mut group = criterion.benchmark_group(format!("describe-configs/{what}/{}", self.shape));
         group.throughput(Throughput::Bytes(self.bytes.len() as u64));
         group
+    }
+
+    /// Whether the version has all fields of [`Response`].
+    fn has_all_fields(&self) -> bool {
+        self.version >= 3
     }
 
     /// Each of the peers that has this version.
@@ -114,6 +121,13 @@ fn check(case: &Case) {
     out.clear();
     encode_into(layout, view.root(), &mut out).expect("a tree that was read");
     assert_eq!(&out, bytes);
+
+    if case.has_all_fields() {
+        assert_eq!(deserialize(view).as_ref(), Ok(&case.response));
+        out.clear();
+        serialize_into(layout, &case.response, &mut out).expect("a message");
+        assert_eq!(&out, bytes);
+    }
 
     struct Check<'c>(&'c Case);
     impl EachPeer for Check<'_> {
@@ -208,8 +222,31 @@ fn decode_and_read(criterion: &mut Criterion, case: &Case) {
     group.finish();
 }
 
+/// Into structs of a user, as peers have them; at versions that have all their fields.
+fn decode_typed(criterion: &mut Criterion, case: &Case) {
+    let Case { layout, bytes, version, .. } = case;
+    let mut tree = Tree::new();
+    let mut group = case.group(criterion, "decode-typed");
+    group.bench_function("ours", |bencher| {
+        bencher.iter(|| {
+            let read = decode_into(black_box(layout), black_box(bytes), 0, black_box(&mut tree));
+            read.map(|_| _ = black_box(deserialize::<Response>(View::new(layout, bytes, &tree))))
+        })
+    });
+    struct Decode<'c, 'g, 'm>(&'c Case, &'g mut BenchmarkGroup<'m, WallTime>);
+    impl EachPeer for Decode<'_, '_, '_> {
+        fn peer<P: Peer>(&mut self) {
+            let Case { input, version, .. } = self.0;
+            self.1.bench_function(P::NAME, |bencher| bencher.iter(|| P::decode_configs(black_box(input), *version)));
+        }
+    }
+    group.bench_function("yardstick", |bencher| bencher.iter(|| yardstick::decode(black_box(bytes), *version)));
+    case.peers(Decode(case, &mut group));
+    group.finish();
+}
+
 fn encode(criterion: &mut Criterion, case: &Case) {
-    let Case { layout, bytes, value, .. } = case;
+    let Case { layout, bytes, value, response, .. } = case;
     let mut tree = Tree::new();
     decode_into(layout, bytes, 0, &mut tree).expect("a message");
     let view = View::new(layout, bytes, &tree);
@@ -227,6 +264,14 @@ fn encode(criterion: &mut Criterion, case: &Case) {
             encode_into(black_box(layout), black_box(value), black_box(&mut out))
         })
     });
+    if case.has_all_fields() {
+        group.bench_function("ours-from-struct", |bencher| {
+            bencher.iter(|| {
+                out.clear();
+                serialize_into(black_box(layout), black_box(response), black_box(&mut out))
+            })
+        });
+    }
     struct Encode<'c, 'g, 'm>(&'c Case, &'g mut BenchmarkGroup<'m, WallTime>, Vec<u8>);
     impl EachPeer for Encode<'_, '_, '_> {
         fn peer<P: Peer>(&mut self) {
@@ -250,6 +295,9 @@ fn describe_configs_response(criterion: &mut Criterion) {
         decode(criterion, &case);
         validate(criterion, &case);
         decode_and_read(criterion, &case);
+        if case.has_all_fields() {
+            decode_typed(criterion, &case);
+        }
         encode(criterion, &case);
     }
 }

@@ -69,7 +69,7 @@ pub(crate) fn payload(layout: &Layout, field: &Field, value: &Value) -> Result<V
 }
 
 /// How the encode loop reads a value, its type known from the layout.
-trait Values<'a>: Copy {
+pub(crate) trait Values<'a>: Copy {
     /// A walk over the fields of a struct, in layout order.
     type Fields;
     /// The elements of an array.
@@ -103,10 +103,10 @@ trait Values<'a>: Copy {
     fn unknown_tags(self, fields: &Self::Fields) -> Result<Vec<(u32, &'a [u8])>, EncodeErrorKind>;
 }
 
-struct Encoder<'l> {
-    layout: &'l Layout,
+pub(crate) struct Encoder<'l> {
+    pub(crate) layout: &'l Layout,
     /// Owned while encoding: reached through a reference, its length would be read and written around every byte.
-    out: Vec<u8>,
+    pub(crate) out: Vec<u8>,
 }
 
 impl<'l> Encoder<'l> {
@@ -153,7 +153,7 @@ impl<'l> Encoder<'l> {
     /// A field that the source does not have.
     #[cold]
     #[inline(never)]
-    fn default(&mut self, field: &'l Field) -> Result<(), Unwinding> {
+    pub(crate) fn default(&mut self, field: &'l Field) -> Result<(), Unwinding> {
         self.value(field, field.wire, &field.default)
     }
 
@@ -181,17 +181,32 @@ impl<'l> Encoder<'l> {
             tags.extend(unknown.into_iter().map(|(tag, payload)| (tag, payload.into())));
             tags.sort_by_key(|&(tag, _)| tag);
         }
-        write_uvarint(&mut self.out, length(tags.len())?);
-        for (tag, payload) in tags {
-            write_uvarint(&mut self.out, tag);
-            write_uvarint(&mut self.out, length(payload.len())?);
-            self.out.extend_from_slice(&payload);
-        }
+        self.tags(tags.len(), tags.iter().map(|(tag, payload)| (*tag, &**payload)))?;
         Ok(fields)
     }
 
+    /// A tag section: how many there are, and each by ascending tag with its payload.
+    pub(crate) fn tags<'a>(
+        &mut self,
+        count: usize,
+        tags: impl Iterator<Item = (u32, &'a [u8])>,
+    ) -> Result<(), Unwinding> {
+        write_uvarint(&mut self.out, length(count)?);
+        for (tag, payload) in tags {
+            write_uvarint(&mut self.out, tag);
+            write_uvarint(&mut self.out, length(payload.len())?);
+            self.out.extend_from_slice(payload);
+        }
+        Ok(())
+    }
+
     #[inline(never)]
-    fn value<'a, S: Values<'a>>(&mut self, field: &'l Field, wire: WireType, value: S) -> Result<(), Unwinding> {
+    pub(crate) fn value<'a, S: Values<'a>>(
+        &mut self,
+        field: &'l Field,
+        wire: WireType,
+        value: S,
+    ) -> Result<(), Unwinding> {
         match wire {
             WireType::Fixed(fixed) => self.fixed(fixed, value),
             WireType::String { compact, nullable } => self.string(compact, nullable, value),
@@ -247,7 +262,7 @@ impl<'l> Encoder<'l> {
     }
 
     #[inline(always)]
-    fn text(&mut self, compact: bool, text: &[u8]) -> Result<(), Unwinding> {
+    pub(crate) fn text(&mut self, compact: bool, text: &[u8]) -> Result<(), Unwinding> {
         if compact {
             self.length(true, text.len())?;
         } else {
@@ -258,14 +273,14 @@ impl<'l> Encoder<'l> {
         Ok(())
     }
 
-    fn octets(&mut self, compact: bool, octets: &[u8]) -> Result<(), Unwinding> {
+    pub(crate) fn octets(&mut self, compact: bool, octets: &[u8]) -> Result<(), Unwinding> {
         self.length(compact, octets.len())?;
         self.out.extend_from_slice(octets);
         Ok(())
     }
 
     #[inline(always)]
-    fn length(&mut self, compact: bool, count: usize) -> Result<(), Unwinding> {
+    pub(crate) fn length(&mut self, compact: bool, count: usize) -> Result<(), Unwinding> {
         let count = length(count)?;
         if compact {
             write_uvarint(&mut self.out, count + 1);
@@ -276,7 +291,7 @@ impl<'l> Encoder<'l> {
     }
 
     #[inline(always)]
-    fn fixed<'a, S: Values<'a>>(&mut self, fixed: Fixed, value: S) -> Result<(), Unwinding> {
+    pub(crate) fn fixed<'a, S: Values<'a>>(&mut self, fixed: Fixed, value: S) -> Result<(), Unwinding> {
         let wanted = || wrong_type(fixed.name());
         let out_of_range = || Unwinding::from(EncodeErrorKind::OutOfRange(fixed.name()));
         macro_rules! integer {
@@ -306,7 +321,7 @@ impl<'l> Encoder<'l> {
 
 #[cold]
 #[inline(never)]
-fn wrong_type(wanted: &'static str) -> Unwinding {
+pub(crate) fn wrong_type(wanted: &'static str) -> Unwinding {
     EncodeErrorKind::Type(wanted).into()
 }
 

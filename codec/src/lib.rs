@@ -13,6 +13,7 @@ pub mod properties;
 mod protocol;
 mod spec;
 mod tree;
+pub mod typed;
 mod version;
 pub mod wire;
 
@@ -32,4 +33,5 @@ pub use tree::{
     AbsentFields, Anomalies, Elements, Float64, Node, NodeKind, NodeRef, PathStep, StructValue, Tree, Value, View, hex,
     parse_hex, parse_uuid, uuid_text,
 };
+pub use typed::{DeserializeError, deserialize, serialize, serialize_into};
 pub use version::{ApiKey, ApiVersion, VersionRange, VersionRangeError};

@@ -493,7 +493,7 @@ impl<'a> NodeRef<'a> {
 
     /// The same, as a walk that has a name.
     #[inline]
-    fn child_nodes(&self) -> Elements<'a> {
+    pub(crate) fn child_nodes(&self) -> Elements<'a> {
         // What has no node has no nodes below it either.
         let upto = if self.fixed.is_some() { 0 } else { self.node.next };
         Elements { view: self.view, next: self.index + 1, upto, fixed: None }
@@ -852,6 +852,10 @@ impl Unwinding {
         self
     }
 
+    pub(crate) fn kind(&self) -> &EncodeErrorKind {
+        &self.0.0
+    }
+
     pub(crate) fn into_error(self) -> EncodeError {
         let (kind, steps) = *self.0;
         let mut path = String::new();
@@ -963,7 +967,7 @@ fn fixed_value(json: &Json, fixed: Fixed) -> Result<Value, EncodeErrorKind> {
 }
 
 /// A field that the version lacks, which is only compared with its default.
-fn untyped(json: &Json) -> Value {
+pub(crate) fn untyped(json: &Json) -> Value {
     match json {
         Json::Null => Value::Null,
         Json::Bool(value) => Value::Bool(*value),

@@ -293,17 +293,26 @@ impl<'l> Encoder<'l> {
     #[inline(always)]
     pub(crate) fn fixed<'a, S: Values<'a>>(&mut self, fixed: Fixed, value: S) -> Result<(), Unwinding> {
         let wanted = || wrong_type(fixed.name());
+        match fixed {
+            Fixed::Float64 => self.out.extend_from_slice(&value.float_bits().ok_or_else(wanted)?.to_be_bytes()),
+            Fixed::Uuid => self.out.extend_from_slice(&value.uuid().ok_or_else(wanted)?),
+            _ => return self.integer(fixed, value.integer(fixed).ok_or_else(wanted)?),
+        }
+        Ok(())
+    }
+
+    /// A bool or an integer.
+    #[inline(always)]
+    pub(crate) fn integer(&mut self, fixed: Fixed, value: i64) -> Result<(), Unwinding> {
         let out_of_range = || Unwinding::from(EncodeErrorKind::OutOfRange(fixed.name()));
         macro_rules! integer {
-            ($type:ty) => {{
-                let value = value.integer(fixed).ok_or_else(wanted)?;
-                let value = <$type>::try_from(value).map_err(|_| out_of_range())?;
-                self.out.extend_from_slice(&value.to_be_bytes())
-            }};
+            ($type:ty) => {
+                self.out.extend_from_slice(&<$type>::try_from(value).map_err(|_| out_of_range())?.to_be_bytes())
+            };
         }
         match fixed {
-            Fixed::Bool => match value.integer(fixed).ok_or_else(wanted)? {
-                value @ (0 | 1) => self.out.push((value == 1).into()),
+            Fixed::Bool => match value {
+                0 | 1 => self.out.push((value == 1).into()),
                 _ => return Err(out_of_range()),
             },
             Fixed::Int8 => integer!(i8),
@@ -312,8 +321,7 @@ impl<'l> Encoder<'l> {
             Fixed::Int32 => integer!(i32),
             Fixed::Uint32 => integer!(u32),
             Fixed::Int64 => integer!(i64),
-            Fixed::Float64 => self.out.extend_from_slice(&value.float_bits().ok_or_else(wanted)?.to_be_bytes()),
-            Fixed::Uuid => self.out.extend_from_slice(&value.uuid().ok_or_else(wanted)?),
+            Fixed::Float64 | Fixed::Uuid => return Err(wrong_type(fixed.name())),
         }
         Ok(())
     }

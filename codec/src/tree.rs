@@ -493,7 +493,7 @@ impl<'a> NodeRef<'a> {
 
     /// The same, as a walk that has a name.
     #[inline]
-    pub(crate) fn child_nodes(&self) -> Elements<'a> {
+    fn child_nodes(&self) -> Elements<'a> {
         // What has no node has no nodes below it either.
         let upto = if self.fixed.is_some() { 0 } else { self.node.next };
         Elements { view: self.view, next: self.index + 1, upto, fixed: None }

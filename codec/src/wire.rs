@@ -291,8 +291,9 @@ mod tests {
         let mut pieces: Vec<&[u8]> = characters.iter().chain(&more).map(|text| text.as_bytes()).collect();
         pieces.extend(pairs.iter().flat_map(|pair| (1..=4).filter_map(|size| pair.get(..size))));
         let (mut right, mut wrong) = (0, 0);
-        for length in [0, 3, 34, 67, 70] {
-            for place in 0..=length {
+        for length in [0, 34, 70] {
+            // Around where blocks and texts begin and end.
+            for place in (0..=length).filter(|place| (place + 4) % 32 < 9 || length - place < 4) {
                 for piece in &pieces {
                     let text = [&vec![b'a'; place][..], piece, &vec![b'z'; length - place][..]].concat();
                     let is_utf8 = std::str::from_utf8(&text).is_ok();

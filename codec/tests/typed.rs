@@ -1,5 +1,5 @@
 //! A user's own types, read from messages and written as messages.
-#![allow(clippy::indexing_slicing, reason = "a test may panic")]
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test may panic")]
 
 use codec::{
     ApiVersion, EncodeErrorKind, Fixed, Layout, MessageSpec, Value, WireType, decode, deserialize, encode, hex,
@@ -158,7 +158,7 @@ fn what_does_not_fit_is_refused_with_its_path() {
     }
     let bytes = serialize(&layout, &mixed()).unwrap_or_else(|error| panic!("{error}"));
     let decoded = decode(&layout, &bytes).unwrap_or_else(|error| panic!("{error}"));
-    let error = deserialize::<Narrow>(decoded.view()).map_err(|error| error.path);
+    let error = deserialize::<Narrow>(decoded.view()).map_err(|error| error.path().to_owned());
     assert_eq!(error, Err("Numbers[1]".to_owned()));
 }
 

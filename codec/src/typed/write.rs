@@ -78,7 +78,7 @@ impl<'e, 'l> To<'e, 'l> {
     #[inline]
     fn integer(self, value: impl TryInto<i64>) -> Result<(), Unwinding> {
         match (value.try_into(), self.wire) {
-            (Ok(value), WireType::Fixed(fixed)) => self.encoder.fixed(fixed, &Value::Integer(value)),
+            (Ok(value), WireType::Fixed(fixed)) => self.encoder.integer(fixed, value),
             (Err(_), WireType::Fixed(fixed)) => Err(EncodeErrorKind::OutOfRange(fixed.name()).into()),
             _ => Err(self.wrong_type()),
         }

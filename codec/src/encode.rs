@@ -579,12 +579,12 @@ impl<'a> Values<'a> for Place<'a> {
             return None;
         }
         let unchanged = Unchanged { layout, nodes: self.view.tree().nodes(), bytes: self.view.bytes() };
-        let first = u32::try_from(self.at + 1).ok()?;
+        let number = u32::try_from(self.at).ok()?;
         let (_, end) = match layout.flexible() {
-            true => unchanged.structure::<true>(structure, first, start)?,
-            false => unchanged.structure::<false>(structure, first, start)?,
+            true => unchanged.structures::<true>(structure, number, start, 1)?,
+            false => unchanged.structures::<false>(structure, number, start, 1)?,
         };
-        self.view.bytes().get(start as usize..end as usize).filter(|_| end == node.end)
+        self.view.bytes().get(start as usize..end as usize)
     }
 
     #[inline(always)]
@@ -681,43 +681,65 @@ impl Unchanged<'_> {
         self.bytes.get(start as usize..end as usize)
     }
 
-    /// The fields of a struct, the first with this number at this offset. Most of its strings are compact, or most are not.
-    fn structure<const COMPACT: bool>(&self, structure: &StructLayout, mut number: u32, mut at: u32) -> Next {
+    /// So many structs in a row, the node of the first with this number, its first field at this offset. Most of their strings
+    /// are compact, or most are not.
+    fn structures<const COMPACT: bool>(
+        &self,
+        structure: &StructLayout,
+        mut number: u32,
+        mut at: u32,
+        count: u32,
+    ) -> Next {
         let Unchanged { nodes, bytes, .. } = *self;
-        for step in &structure.steps {
-            match *step {
-                Step::CompactString { .. } if COMPACT => {
-                    // The length + 1, which is also the size with the byte it stands in.
-                    if let (Some(node), Some(&size)) = (nodes.get(number as usize), bytes.get(at as usize))
-                        && node.end == at.wrapping_add(u32::from(size))
-                        && matches!(size, 1..0x80)
-                    {
-                        (number, at) = (number + 1, node.end);
+        for _ in 0..count {
+            let node = nodes.get(number as usize)?;
+            number += 1;
+            for step in &structure.steps {
+                match *step {
+                    Step::CompactString { .. } if COMPACT => {
+                        // The length + 1, which is also the size with the byte it stands in.
+                        if let (Some(node), Some(&size)) = (nodes.get(number as usize), bytes.get(at as usize))
+                            && node.end == at.wrapping_add(u32::from(size))
+                            && matches!(size, 1..0x80)
+                        {
+                            (number, at) = (number + 1, node.end);
+                            continue;
+                        }
+                    }
+                    Step::Run { first, count, size, bools } => {
+                        let (next, end) = (number + u32::from(count), at.wrapping_add(size));
+                        let last = nodes.get(next as usize - 1)?;
+                        if last.end != end || !self.bools_are_usual(bools, at, structure, first, count) {
+                            return None;
+                        }
+                        (number, at) = (next, end);
                         continue;
                     }
-                }
-                Step::Run { first, count, size, bools } => {
-                    let (next, end) = (number + u32::from(count), at.wrapping_add(size));
-                    let last = nodes.get(next as usize - 1)?;
-                    if last.end != end || !self.bools_are_usual(bools, at, structure, first, count) {
-                        return None;
+                    Step::PlainString { .. } if !COMPACT => {
+                        let length = bytes.get(at as usize..).and_then(<[u8]>::first_chunk);
+                        if let (Some(node), Some(&length)) = (nodes.get(number as usize), length)
+                            && node.end == at.wrapping_add(2 + u32::from(u16::from_be_bytes(length)))
+                            && node.kind == NodeKind::Leaf
+                        {
+                            (number, at) = (number + 1, node.end);
+                            continue;
+                        }
                     }
-                    (number, at) = (next, end);
-                    continue;
+                    _ => {}
                 }
-                Step::PlainString { nullable, .. } if !COMPACT => {
-                    (number, at) = self.plain_string(number, at, nullable)?;
-                    continue;
-                }
-                _ => {}
+                (number, at) = self.step::<COMPACT>(*step, number, at)?;
             }
-            (number, at) = self.step::<COMPACT>(*step, number, at)?;
+            if structure.flexible {
+                if bytes.get(at as usize) != Some(&0) {
+                    return None;
+                }
+                at += 1;
+            }
+            if node.end != at {
+                return None;
+            }
         }
-        match bytes.get(at as usize) {
-            _ if !structure.flexible => Some((number, at)),
-            Some(0) => Some((number, at + 1)),
-            _ => None,
-        }
+        Some((number, at))
     }
 
     /// A step that takes longer.
@@ -811,8 +833,7 @@ impl Unchanged<'_> {
                     NodeKind::Struct => at,
                     _ => return None,
                 };
-                self.structure::<COMPACT>(self.layout.structure(id), number + 1, from)
-                    .filter(|&(_, end)| end == node.end)
+                self.structures::<COMPACT>(self.layout.structure(id), number, from, 1)
             }
             // Strings and numbers have steps of their own.
             WireType::String { .. } | WireType::Fixed(_) => None,
@@ -840,12 +861,7 @@ impl Unchanged<'_> {
         let mut next = number + 1;
         match element {
             Element::Struct(id) => {
-                let structure = self.layout.structure(id);
-                for _ in 0..count {
-                    let node = self.node(next)?;
-                    (next, from) =
-                        self.structure::<COMPACT>(structure, next + 1, from).filter(|&(_, end)| end == node.end)?;
-                }
+                (next, from) = self.structures::<COMPACT>(self.layout.structure(id), next, from, count)?;
             }
             Element::String if compact => {
                 for _ in 0..count {

@@ -31,8 +31,9 @@ const BARS: [Bar; 8] = [
     ("compact-string/encode/", "", 1.0, Beside::BestPeer),
 ];
 
-/// Shapes of varints that no message is made of: printed, held to no bar.
-const ONLY_PRINTED: [&str; 2] = ["uniform-1-5-byte", "/5-byte"];
+/// Shapes that are printed and held to no bar: varints that no message is made of, and text of other scripts, of which the
+/// check that all make of it is most of the time.
+const ONLY_PRINTED: [&str; 4] = ["uniform-1-5-byte", "/5-byte", "8-40-multi-byte", "8-40-cyrillic"];
 
 fn main() -> ExitCode {
     let Some(folder) = std::env::args().nth(1) else {

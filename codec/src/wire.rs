@@ -70,26 +70,18 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A uvarint of one byte, as nearly all are; `None`, and nothing read, where it is longer or not there.
-    #[inline(always)]
-    pub(crate) fn short_uvarint(&mut self) -> Option<u32> {
-        match self.rest.split_first() {
-            Some((&byte, rest)) if byte < 0x80 => {
-                self.rest = rest;
-                Some(byte.into())
-            }
-            _ => None,
-        }
-    }
-
     /// An unsigned varint of up to 5 bytes, low group first. 300 is `ac 02`. A continuation bit on the 5th byte is an
     /// error; bits beyond the 32nd and needless bytes are reported.
     #[inline(always)]
     pub fn uvarint(&mut self) -> Result<Uvarint, DecodeErrorKind> {
-        match self.short_uvarint() {
-            Some(value) => Ok(Uvarint { value, not_minimal: false, high_bits: false }),
-            None => self.long_uvarint(),
-        }
+        // One byte or two, as nearly all are, by branches: the next read need not wait for how many there were.
+        let (value, not_minimal);
+        (value, not_minimal, self.rest) = match *self.rest {
+            [byte @ 0..0x80, ref rest @ ..] => (u32::from(byte), false, rest),
+            [low, high @ 0..0x80, ref rest @ ..] => (u32::from(low & 0x7f) | u32::from(high) << 7, high == 0, rest),
+            _ => return self.long_uvarint(),
+        };
+        Ok(Uvarint { value, not_minimal, high_bits: false })
     }
 
     #[inline]
@@ -214,6 +206,10 @@ fn look_at<const SIZE: usize>(window: &[u8; SIZE]) -> (u8, u8) {
 pub fn write_uvarint(out: &mut Vec<u8>, value: u32) {
     if value < 0x80 {
         out.push((value & 0x7f) as u8);
+        return;
+    }
+    if value < 0x4000 {
+        out.extend_from_slice(&[(value & 0x7f) as u8 | 0x80, (value >> 7 & 0x7f) as u8]);
         return;
     }
     // Eight bytes at once, of which those that count stay: cheaper than a loop, whose end is hard to predict.

@@ -1,80 +1,91 @@
-//! A whole message, beside kafka-protocol's: DescribeConfigsResponse v4 of 300 configs, each with two synonyms and 80
-//! bytes of documentation, 53 kB.
+//! A whole message beside the peers': DescribeConfigsResponse at every version, 300 configs or 12, in 53 kB or 2 kB at
+//! version 4. What each function does is in `README.md`.
 
-use bytes::Bytes;
-use codec::{ApiVersion, Layout, MessageSpec, NodeKind, NodeRef, Tree, Value, View, decode_into, encode_into};
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use kafka_protocol::messages::DescribeConfigsResponse;
-use kafka_protocol::messages::describe_configs_response::DescribeConfigsResourceResult;
-use kafka_protocol::protocol::{Decodable, Encodable, StrBytes};
-use serde_json::json;
+use codec::{
+    Anomalies, Layout, NodeKind, NodeRef, Tree, Value, View, decode_into, deserialize, encode_into, serialize_into,
+};
+use criterion::measurement::WallTime;
+use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
+use kafka_conform_benches::describe_configs::{ASCII, DEFINITION, MULTI_BYTE, Response, bytes, response};
+use kafka_conform_benches::peers::{Input, KafkaProtocol, Krabka, Odradek, Peer};
+use kafka_conform_benches::{layout, sum_of_fields, yardstick};
 use std::hint::black_box;
-use std::sync::Arc;
+use std::time::Duration;
 
-const CONFIGS: u32 = 300;
-const ASCII: &str = "How long a closed segment is kept, in milliseconds, before it may be deleted, -1";
-const MULTI_BYTE: &str = "Größe der Äcker, über alle Maße hinaus; ñandú 数据保留时间 (毫秒)";
+/// Name, version, configs and documentation of each shape.
+const SHAPES: [(&str, i16, u32, &str); 7] = [
+    ("v4-53kB-ascii", 4, 300, ASCII),
+    ("v4-53kB-multi-byte", 4, 300, MULTI_BYTE),
+    ("v4-2kB-ascii", 4, 12, ASCII),
+    ("v3-54kB-ascii", 3, 300, ASCII),
+    ("v2-29kB-ascii", 2, 300, ASCII),
+    ("v1-29kB-ascii", 1, 300, ASCII),
+    ("v0-11kB-ascii", 0, 300, ASCII),
+];
 
-/// The message as bytes, written by hand from the definition.
-fn message(documentation: &str) -> Vec<u8> {
-    fn uvarint(out: &mut Vec<u8>, mut value: usize) {
-        while value >= 0x80 {
-            out.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        out.push(value as u8);
-    }
-    fn string(out: &mut Vec<u8>, text: &str) {
-        uvarint(out, text.len() + 1);
-        out.extend_from_slice(text.as_bytes());
-    }
-    let mut out = vec![0, 0, 0, 0]; // ThrottleTimeMs
-    uvarint(&mut out, 2); // Results: one
-    out.extend([0, 0, 0, 2]); // ErrorCode, ErrorMessage null, ResourceType topic
-    string(&mut out, "orders");
-    uvarint(&mut out, CONFIGS as usize + 1);
-    for config in 0..CONFIGS {
-        string(&mut out, &format!("some.config.number.{config}"));
-        string(&mut out, &(config * 10_000).to_string());
-        out.extend([0, 5, 0]); // ReadOnly, ConfigSource default, IsSensitive
-        uvarint(&mut out, 3); // Synonyms: two
-        for synonym in 0..2 {
-            string(&mut out, &format!("log.some.config.{config}.{synonym}"));
-            string(&mut out, &(config * 1_000).to_string());
-            out.extend([4, 0]); // Source, no tagged fields
-        }
-        out.push(5); // ConfigType LONG
-        string(&mut out, documentation);
-        out.push(0);
-    }
-    out.extend([0, 0]); // no tagged fields in the result, none in the message
-    out
+/// One message in all the forms it is measured in.
+struct Case {
+    shape: &'static str,
+    version: i16,
+    layout: Layout,
+    bytes: Vec<u8>,
+    input: Input,
+    response: Response<'static>,
+    value: Value,
 }
 
-fn layout() -> Layout {
-    let spec = MessageSpec::parse(include_str!("../schemas/DescribeConfigsResponse.json")).expect("a definition");
-    Layout::new(&Arc::new(spec), ApiVersion(4)).expect("version 4")
+impl Case {
+    fn new((shape, version, configs, documentation): (&'static str, i16, u32, &'static str)) -> Case {
+        let layout = layout(DEFINITION, version);
+        let response = response(version, configs, documentation);
+        let bytes = bytes(&response, version);
+        let mut tree = Tree::new();
+        decode_into(&layout, &bytes, 0, &mut tree).expect("a message");
+        let value = View::new(&layout, &bytes, &tree).value();
+        Case { shape, version, layout, input: Input::new(&bytes), bytes, response, value }
+    }
+
+    fn group<'c>(&self, criterion: &'c mut Criterion, what: &str) -> BenchmarkGroup<'c, WallTime> {
+        let mut group = criterion.benchmark_group(format!("describe-configs/{what}/{}", self.shape));
+        group.throughput(Throughput::Bytes(self.bytes.len() as u64));
+        group
+    }
+
+    /// Whether the version has all fields of [`Response`].
+    fn has_all_fields(&self) -> bool {
+        self.version >= 3
+    }
+
+    /// Each of the peers that has this version.
+    fn peers(&self, mut each: impl EachPeer) {
+        if self.version >= 1 {
+            each.peer::<Krabka>();
+            each.peer::<KafkaProtocol>();
+            each.peer::<Odradek>();
+        }
+    }
 }
 
-fn decode_theirs(mut bytes: Bytes) -> DescribeConfigsResponse {
-    DescribeConfigsResponse::decode(&mut bytes, 4).expect("a message")
+/// What is done with each peer.
+trait EachPeer {
+    fn peer<P: Peer>(&mut self);
 }
 
 /// Looks at every field: the sum of all integers and of the lengths of all texts. Decoding has checked that text is
 /// UTF-8; as a `&str`, which `length` may ask for, it is checked once more.
-fn read_ours(node: NodeRef<'_>, length: fn(NodeRef<'_>) -> Option<usize>) -> i64 {
-    let mut sum = 0;
+fn sum(node: NodeRef<'_>, length: fn(NodeRef<'_>) -> Option<usize>) -> i64 {
+    let mut total = 0;
     for child in node.children() {
-        sum += match child.node().kind {
+        total += match child.node().kind {
             NodeKind::Null => 0,
             NodeKind::Leaf => match child.integer() {
                 Some(integer) => integer,
                 None => length(child).expect("text") as i64,
             },
-            _ => read_ours(child, length),
+            _ => sum(child, length),
         };
     }
-    sum
+    total
 }
 
 fn octets(node: NodeRef<'_>) -> Option<usize> {
@@ -85,133 +96,215 @@ fn text(node: NodeRef<'_>) -> Option<usize> {
     node.text().map(str::len)
 }
 
-fn read_theirs(message: &DescribeConfigsResponse) -> i64 {
-    let text = |text: &Option<StrBytes>| text.as_ref().map_or(0, |text| text.len());
-    let mut sum = i64::from(message.throttle_time_ms);
-    for result in &message.results {
-        sum += i64::from(result.error_code) + i64::from(result.resource_type);
-        sum += (text(&result.error_message) + result.resource_name.len()) as i64;
-        for config in &result.configs {
-            sum += i64::from(config.read_only) + i64::from(config.is_sensitive);
-            sum += i64::from(config.config_source) + i64::from(config.config_type);
-            sum += (config.name.len() + text(&config.value) + text(&config.documentation)) as i64;
-            for synonym in &config.synonyms {
-                sum += i64::from(synonym.source) + (synonym.name.len() + text(&synonym.value)) as i64;
-            }
+/// All read what was written, look at the same, and write the same bytes.
+fn check(case: &Case) {
+    let Case { version, layout, bytes, .. } = case;
+    let mut tree = Tree::new();
+    let end = decode_into(layout, bytes, 0, &mut tree).expect("a message");
+    assert_eq!((end, tree.anomaly_count()), (bytes.len(), 0));
+    let mut anomalies = Anomalies::new();
+    assert_eq!(codec::validate(layout, bytes, 0, &mut anomalies), Ok(bytes.len()));
+    assert_eq!(anomalies.count(), 0);
+    let view = View::new(layout, bytes, &tree);
+    let want = json(&case.response, *version);
+    assert_eq!(case.value.to_json(), want);
+    // That it is a default says ConfigSource from version 1 on.
+    let defaults = if *version >= 1 { 0 } else { 2 * case.response.results[0].configs.len() as i64 };
+    for length in [octets as fn(NodeRef<'_>) -> Option<usize>, text] {
+        assert_eq!(sum(view.root(), length) - defaults, sum_of_fields!(&case.response));
+    }
+    assert_eq!(yardstick::decode(bytes, *version).as_ref(), Some(&case.response));
+
+    let mut out = Vec::new();
+    encode_into(layout, &case.value, &mut out).expect("a value that was read");
+    assert_eq!(&out, bytes);
+    out.clear();
+    encode_into(layout, view.root(), &mut out).expect("a tree that was read");
+    assert_eq!(&out, bytes);
+
+    if case.has_all_fields() {
+        assert_eq!(deserialize(view).as_ref(), Ok(&case.response));
+        out.clear();
+        serialize_into(layout, &case.response, &mut out).expect("a message");
+        assert_eq!(&out, bytes);
+    }
+
+    struct Check<'c>(&'c Case);
+    impl EachPeer for Check<'_> {
+        fn peer<P: Peer>(&mut self) {
+            let message = P::decode_configs(&self.0.input, self.0.version);
+            let mut read = P::response(&message);
+            // What stands for a text that the version lacks differs.
+            let configs = read.results.iter_mut().flat_map(|result| &mut result.configs);
+            configs.filter(|_| self.0.version < 3).for_each(|config| config.documentation = None);
+            assert!(read == self.0.response, "{}", P::NAME);
+            assert_eq!(P::sum(&message), sum_of_fields!(&self.0.response), "{}", P::NAME);
+            let mut out = Vec::new();
+            P::encode_configs(&message, self.0.version, &mut out);
+            assert!(out == self.0.bytes, "{}", P::NAME);
         }
     }
-    sum
+    case.peers(Check(case));
 }
 
-fn describe_configs_response(criterion: &mut Criterion) {
-    let layout = layout();
-    for (shape, documentation) in [("ascii", ASCII), ("multi-byte", MULTI_BYTE)] {
-        let bytes = message(documentation);
-        let mut tree = Tree::new();
-        let (value, theirs) = check(&layout, &bytes);
+/// The message by the definition's names, with the fields of its version only.
+fn json(response: &Response<'_>, version: i16) -> serde_json::Value {
+    let mut json = serde_json::to_value(response).expect("a value");
+    for config in json["Results"][0]["Configs"].as_array_mut().expect("an array") {
+        let config = config.as_object_mut().expect("an object");
+        let lacking: &[&str] = match version {
+            3.. => &[],
+            1.. => &["ConfigType", "Documentation"],
+            _ => &["ConfigType", "Documentation", "ConfigSource", "Synonyms"],
+        };
+        config.retain(|name, _| !lacking.contains(&name.as_str()));
+        if version == 0 {
+            config.insert("IsDefault".to_owned(), true.into());
+        }
+    }
+    json
+}
 
-        let shared = Bytes::from(bytes.clone());
-        let mut group = criterion.benchmark_group(format!("describe-configs-response/decode/{shape}"));
-        group.throughput(Throughput::Bytes(bytes.len() as u64));
-        group.bench_function("ours", |bencher| {
-            bencher.iter(|| decode_into(black_box(&layout), black_box(&bytes), 0, black_box(&mut tree)))
+fn decode(criterion: &mut Criterion, case: &Case) {
+    let Case { layout, bytes, version, .. } = case;
+    let mut tree = Tree::new();
+    let mut group = case.group(criterion, "decode");
+    group.bench_function("ours", |bencher| {
+        bencher.iter(|| decode_into(black_box(layout), black_box(bytes), 0, black_box(&mut tree)))
+    });
+    group.bench_function("yardstick", |bencher| bencher.iter(|| yardstick::decode(black_box(bytes), *version)));
+    struct Decode<'c, 'g, 'm>(&'c Case, &'g mut BenchmarkGroup<'m, WallTime>);
+    impl EachPeer for Decode<'_, '_, '_> {
+        fn peer<P: Peer>(&mut self) {
+            let Case { input, version, .. } = self.0;
+            self.1.bench_function(P::NAME, |bencher| bencher.iter(|| P::decode_configs(black_box(input), *version)));
+        }
+    }
+    case.peers(Decode(case, &mut group));
+    group.finish();
+}
+
+fn validate(criterion: &mut Criterion, case: &Case) {
+    let Case { layout, bytes, version, .. } = case;
+    let mut anomalies = Anomalies::new();
+    let mut group = case.group(criterion, "validate");
+    group.bench_function("ours", |bencher| {
+        bencher.iter(|| codec::validate(black_box(layout), black_box(bytes), 0, black_box(&mut anomalies)))
+    });
+    group.bench_function("yardstick", |bencher| bencher.iter(|| yardstick::decode(black_box(bytes), *version)));
+    group.finish();
+}
+
+fn decode_and_read(criterion: &mut Criterion, case: &Case) {
+    let Case { layout, bytes, version, .. } = case;
+    let mut tree = Tree::new();
+    let mut group = case.group(criterion, "decode-and-read");
+    for (name, length) in [("ours", octets as fn(NodeRef<'_>) -> Option<usize>), ("ours-as-str", text)] {
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| {
+                let read = decode_into(black_box(layout), black_box(bytes), 0, black_box(&mut tree));
+                read.map(|_| sum(View::new(layout, bytes, &tree).root(), length))
+            })
         });
-        group.bench_function("kafka-protocol", |bencher| bencher.iter(|| decode_theirs(black_box(&shared).clone())));
-        group.finish();
+    }
+    group.bench_function("yardstick", |bencher| {
+        bencher.iter(|| yardstick::decode(black_box(bytes), *version).map(|message| sum_of_fields!(&message)))
+    });
+    struct Read<'c, 'g, 'm>(&'c Case, &'g mut BenchmarkGroup<'m, WallTime>);
+    impl EachPeer for Read<'_, '_, '_> {
+        fn peer<P: Peer>(&mut self) {
+            let Case { input, version, .. } = self.0;
+            let read = || P::sum(&P::decode_configs(black_box(input), *version));
+            self.1.bench_function(P::NAME, |bencher| bencher.iter(read));
+        }
+    }
+    case.peers(Read(case, &mut group));
+    group.finish();
+}
 
-        let mut group = criterion.benchmark_group(format!("describe-configs-response/decode-and-read/{shape}"));
-        group.throughput(Throughput::Bytes(bytes.len() as u64));
-        for (name, length) in [("ours", octets as fn(NodeRef<'_>) -> Option<usize>), ("ours-as-str", text)] {
-            group.bench_function(name, |bencher| {
+/// Into structs of a user, as peers have them; at versions that have all their fields.
+fn decode_typed(criterion: &mut Criterion, case: &Case) {
+    let Case { layout, bytes, version, .. } = case;
+    let mut tree = Tree::new();
+    let mut group = case.group(criterion, "decode-typed");
+    group.bench_function("ours", |bencher| {
+        bencher.iter(|| {
+            let read = decode_into(black_box(layout), black_box(bytes), 0, black_box(&mut tree));
+            read.map(|_| _ = black_box(deserialize::<Response>(View::new(layout, bytes, &tree))))
+        })
+    });
+    struct Decode<'c, 'g, 'm>(&'c Case, &'g mut BenchmarkGroup<'m, WallTime>);
+    impl EachPeer for Decode<'_, '_, '_> {
+        fn peer<P: Peer>(&mut self) {
+            let Case { input, version, .. } = self.0;
+            self.1.bench_function(P::NAME, |bencher| bencher.iter(|| P::decode_configs(black_box(input), *version)));
+        }
+    }
+    group.bench_function("yardstick", |bencher| bencher.iter(|| yardstick::decode(black_box(bytes), *version)));
+    case.peers(Decode(case, &mut group));
+    group.finish();
+}
+
+fn encode(criterion: &mut Criterion, case: &Case) {
+    let Case { layout, bytes, value, response, .. } = case;
+    let mut tree = Tree::new();
+    decode_into(layout, bytes, 0, &mut tree).expect("a message");
+    let view = View::new(layout, bytes, &tree);
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut group = case.group(criterion, "encode");
+    group.bench_function("ours-from-tree", |bencher| {
+        bencher.iter(|| {
+            out.clear();
+            encode_into(black_box(layout), black_box(view).root(), black_box(&mut out))
+        })
+    });
+    group.bench_function("ours-from-value", |bencher| {
+        bencher.iter(|| {
+            out.clear();
+            encode_into(black_box(layout), black_box(value), black_box(&mut out))
+        })
+    });
+    if case.has_all_fields() {
+        group.bench_function("ours-from-struct", |bencher| {
+            bencher.iter(|| {
+                out.clear();
+                serialize_into(black_box(layout), black_box(response), black_box(&mut out))
+            })
+        });
+    }
+    struct Encode<'c, 'g, 'm>(&'c Case, &'g mut BenchmarkGroup<'m, WallTime>, Vec<u8>);
+    impl EachPeer for Encode<'_, '_, '_> {
+        fn peer<P: Peer>(&mut self) {
+            let Case { input, version, .. } = self.0;
+            let message = P::decode_configs(input, *version);
+            self.1.bench_function(P::NAME, |bencher| {
                 bencher.iter(|| {
-                    let read = decode_into(black_box(&layout), black_box(&bytes), 0, black_box(&mut tree));
-                    read.map(|_| read_ours(View::new(&layout, &bytes, &tree).root(), length))
+                    self.2.clear();
+                    P::encode_configs(black_box(&message), *version, black_box(&mut self.2));
                 })
             });
         }
-        group.bench_function("kafka-protocol", |bencher| {
-            bencher.iter(|| read_theirs(&decode_theirs(black_box(&shared).clone())))
-        });
-        group.finish();
+    }
+    case.peers(Encode(case, &mut group, Vec::with_capacity(bytes.len())));
+    group.finish();
+}
 
-        let view = View::new(&layout, &bytes, &tree);
-        let mut out = Vec::with_capacity(bytes.len());
-        let mut group = criterion.benchmark_group(format!("describe-configs-response/encode/{shape}"));
-        group.throughput(Throughput::Bytes(bytes.len() as u64));
-        group.bench_function("ours", |bencher| {
-            bencher.iter(|| {
-                out.clear();
-                encode_into(black_box(&layout), black_box(&value), black_box(&mut out))
-            })
-        });
-        group.bench_function("ours-from-tree", |bencher| {
-            bencher.iter(|| {
-                out.clear();
-                encode_into(black_box(&layout), black_box(view).root(), black_box(&mut out))
-            })
-        });
-        group.bench_function("kafka-protocol", |bencher| {
-            bencher.iter(|| {
-                out.clear();
-                black_box(&theirs).encode(black_box(&mut out), 4)
-            })
-        });
-        group.finish();
+fn describe_configs_response(criterion: &mut Criterion) {
+    for case in SHAPES.map(Case::new) {
+        check(&case);
+        decode(criterion, &case);
+        validate(criterion, &case);
+        decode_and_read(criterion, &case);
+        if case.has_all_fields() {
+            decode_typed(criterion, &case);
+        }
+        encode(criterion, &case);
     }
 }
 
-/// Both read the same, field by field, and write the same bytes; the value of each codec, to encode.
-fn check(layout: &Layout, bytes: &[u8]) -> (Value, DescribeConfigsResponse) {
-    let mut tree = Tree::new();
-    decode_into(layout, bytes, 0, &mut tree).expect("a message");
-    assert_eq!(tree.anomaly_count(), 0);
-    let view = View::new(layout, bytes, &tree);
-    let value = view.value();
-    let theirs = decode_theirs(Bytes::copy_from_slice(bytes));
-    assert_eq!(value.to_json(), json(&theirs));
-    assert_eq!(read_ours(view.root(), octets), read_theirs(&theirs));
-    assert_eq!(read_ours(view.root(), text), read_theirs(&theirs));
-
-    let mut out = Vec::new();
-    encode_into(layout, &value, &mut out).expect("a value that was read");
-    assert_eq!(out, bytes);
-    out.clear();
-    encode_into(layout, view.root(), &mut out).expect("a tree that was read");
-    assert_eq!(out, bytes);
-    out.clear();
-    theirs.encode(&mut out, 4).expect("a value that was read");
-    assert_eq!(out, bytes);
-    (value, theirs)
+criterion_group! {
+    name = benches;
+    config = Criterion::default().warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(1)).sample_size(50);
+    targets = describe_configs_response
 }
-
-/// Their value, by the definition's names.
-fn json(message: &DescribeConfigsResponse) -> serde_json::Value {
-    let config = |config: &DescribeConfigsResourceResult| {
-        let synonyms = config.synonyms.iter().map(
-            |synonym| json!({ "Name": &*synonym.name, "Value": synonym.value.as_deref(), "Source": synonym.source }),
-        );
-        json!({
-            "Name": &*config.name,
-            "Value": config.value.as_deref(),
-            "ReadOnly": config.read_only,
-            "ConfigSource": config.config_source,
-            "IsSensitive": config.is_sensitive,
-            "Synonyms": synonyms.collect::<Vec<_>>(),
-            "ConfigType": config.config_type,
-            "Documentation": config.documentation.as_deref(),
-        })
-    };
-    let results = message.results.iter().map(|result| {
-        json!({
-            "ErrorCode": result.error_code,
-            "ErrorMessage": result.error_message.as_deref(),
-            "ResourceType": result.resource_type,
-            "ResourceName": &*result.resource_name,
-            "Configs": result.configs.iter().map(config).collect::<Vec<_>>(),
-        })
-    });
-    json!({ "ThrottleTimeMs": message.throttle_time_ms, "Results": results.collect::<Vec<_>>() })
-}
-
-criterion_group!(benches, describe_configs_response);
 criterion_main!(benches);

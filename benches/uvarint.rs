@@ -1,10 +1,13 @@
-//! The unsigned varint of KIP-482, beside prost's. A million values, so that no branch predictor learns them by heart.
-//! kafka-protocol keeps its own private: it is measured with what is built of it, in the other benches.
+//! The unsigned varint of KIP-482, beside those of prost, krabka and three crates of nothing else. A million values, so that
+//! no branch predictor learns them by heart. kafka-protocol and odradek keep their own private or generic over buffers: they
+//! are measured with what is built of it, in the other benches.
 
 use codec::wire::{Reader, write_uvarint};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use prost::encoding::{decode_varint, encode_varint};
+use integer_encoding::VarInt;
+use kafka_conform_benches::push_uvarint;
 use std::hint::black_box;
+use std::time::Duration;
 
 const VALUES: usize = 1_000_000;
 
@@ -27,7 +30,7 @@ fn of_size(size: u32, random: u32) -> u32 {
 }
 
 /// Name and values of each shape.
-fn shapes() -> [(&'static str, Vec<u32>); 3] {
+fn shapes() -> [(&'static str, Vec<u32>); 5] {
     let values = |size: fn(u32) -> u32| {
         let (mut sizes, mut numbers) = (random_numbers(), random_numbers().skip(VALUES));
         let value = |_| Some(of_size(size(sizes.next()?), numbers.next()?));
@@ -36,42 +39,99 @@ fn shapes() -> [(&'static str, Vec<u32>); 3] {
     [
         ("1-byte", values(|_| 1)),
         ("95-5-mix", values(|random| if random % 100 < 95 { 1 } else { 2 })),
+        ("50-50-mix", values(|random| random % 2 + 1)),
         ("uniform-1-5-byte", values(|random| random % 5 + 1)),
+        ("5-byte", values(|_| 5)),
     ]
 }
 
-/// The bytes, written by neither of the encoders measured.
+/// The bytes, written by none of the encoders measured.
 fn bytes(values: &[u32]) -> Vec<u8> {
     let mut out = Vec::new();
-    for &value in values {
-        let groups = (1..5).take_while(|group| value >> (7 * group) > 0).count();
-        out.extend((0..groups).map(|group| (value >> (7 * group)) as u8 | 0x80));
-        out.push((value >> (7 * groups)) as u8);
-    }
+    values.iter().for_each(|&value| push_uvarint(&mut out, value));
     out
 }
 
-fn decode_ours(bytes: &[u8]) -> impl Iterator<Item = u32> {
+type Decode = fn(&[u8]) -> u64;
+type Encode = fn(&[u32], &mut Vec<u8>);
+
+/// Declares a decoder: `$bytes` is what is left, and the block gives one value and moves it on.
+macro_rules! decoder {
+    (|$bytes:ident| $next:expr) => {{
+        #[inline(never)]
+        fn decode(mut $bytes: &[u8]) -> u64 {
+            let mut sum = 0_u64;
+            while !$bytes.is_empty() {
+                let value: u32 = $next;
+                sum = sum.wrapping_mul(CHECK).wrapping_add(value.into());
+            }
+            sum
+        }
+        decode as Decode
+    }};
+}
+
+/// Makes the sum depend on the order of values; one multiplication, the same for all.
+const CHECK: u64 = 3;
+
+fn decode_ours(bytes: &[u8]) -> u64 {
     let mut reader = Reader::new(bytes);
-    std::iter::from_fn(move || (reader.left() > 0).then(|| reader.uvarint().expect("a varint").value))
+    let mut sum = 0_u64;
+    while reader.left() > 0 {
+        let value = reader.uvarint().expect("a varint").value;
+        sum = sum.wrapping_mul(CHECK).wrapping_add(value.into());
+    }
+    sum
 }
 
-fn decode_prost(mut bytes: &[u8]) -> impl Iterator<Item = u32> {
-    std::iter::from_fn(move || (!bytes.is_empty()).then(|| decode_varint(&mut bytes).expect("a varint") as u32))
+fn decoders() -> [(&'static str, Decode); 6] {
+    [
+        ("ours", decode_ours),
+        ("prost", decoder!(|bytes| prost::encoding::decode_varint(&mut bytes).expect("a varint") as u32)),
+        ("krabka", decoder!(|bytes| krabka_protocol::primitives::varint::get_uvarint(&mut bytes).expect("a varint"))),
+        (
+            "unsigned-varint",
+            decoder!(|bytes| {
+                let (value, rest) = unsigned_varint::decode::u32(bytes).expect("a varint");
+                bytes = rest;
+                value
+            }),
+        ),
+        ("leb128", decoder!(|bytes| leb128::read::unsigned(&mut bytes).expect("a varint") as u32)),
+        (
+            "integer-encoding",
+            decoder!(|bytes| {
+                let (value, size) = u32::decode_var(bytes).expect("a varint");
+                bytes = &bytes[size..];
+                value
+            }),
+        ),
+    ]
 }
 
-fn sum(values: impl Iterator<Item = u32>) -> u64 {
-    values.map(u64::from).sum()
-}
-
-fn encode_ours(values: &[u32], out: &mut Vec<u8>) {
-    out.clear();
-    values.iter().for_each(|&value| write_uvarint(out, value));
-}
-
-fn encode_prost(values: &[u32], out: &mut Vec<u8>) {
-    out.clear();
-    values.iter().for_each(|&value| encode_varint(value.into(), out));
+fn encoders() -> [(&'static str, Encode); 6] {
+    fn encode_integer(values: &[u32], out: &mut Vec<u8>) {
+        let mut bytes = [0; 10];
+        values.iter().for_each(|&value| {
+            let size = value.encode_var(&mut bytes);
+            out.extend_from_slice(&bytes[..size]);
+        });
+    }
+    [
+        ("ours", |values, out| values.iter().for_each(|&value| write_uvarint(out, value))),
+        ("prost", |values, out| values.iter().for_each(|&value| prost::encoding::encode_varint(value.into(), out))),
+        ("krabka", |values, out| {
+            values.iter().for_each(|&value| krabka_protocol::primitives::varint::put_uvarint(out, value))
+        }),
+        ("unsigned-varint", |values, out| {
+            let mut bytes = unsigned_varint::encode::u32_buffer();
+            values.iter().for_each(|&value| out.extend_from_slice(unsigned_varint::encode::u32(value, &mut bytes)));
+        }),
+        ("leb128", |values, out| {
+            values.iter().for_each(|&value| _ = leb128::write::unsigned(out, value.into()).expect("written"))
+        }),
+        ("integer-encoding", encode_integer),
+    ]
 }
 
 fn uvarint(criterion: &mut Criterion) {
@@ -80,28 +140,41 @@ fn uvarint(criterion: &mut Criterion) {
         check(&values, &bytes);
         let mut group = criterion.benchmark_group(format!("uvarint/decode/{shape}"));
         group.throughput(Throughput::Elements(VALUES as u64));
-        group.bench_function("ours", |bencher| bencher.iter(|| sum(decode_ours(black_box(&bytes)))));
-        group.bench_function("prost", |bencher| bencher.iter(|| sum(decode_prost(black_box(&bytes)))));
+        for (name, decode) in decoders() {
+            group.bench_function(name, |bencher| bencher.iter(|| decode(black_box(&bytes))));
+        }
         group.finish();
-        let mut out = Vec::with_capacity(bytes.len());
+        let mut out = Vec::with_capacity(bytes.len() + 16);
         let mut group = criterion.benchmark_group(format!("uvarint/encode/{shape}"));
         group.throughput(Throughput::Elements(VALUES as u64));
-        group.bench_function("ours", |bencher| bencher.iter(|| encode_ours(black_box(&values), black_box(&mut out))));
-        group.bench_function("prost", |bencher| bencher.iter(|| encode_prost(black_box(&values), black_box(&mut out))));
+        for (name, encode) in encoders() {
+            group.bench_function(name, |bencher| {
+                bencher.iter(|| {
+                    out.clear();
+                    encode(black_box(&values), black_box(&mut out));
+                })
+            });
+        }
         group.finish();
     }
 }
 
-/// Both read the values, both write the bytes.
+/// All read the values, all write the bytes.
 fn check(values: &[u32], bytes: &[u8]) {
-    assert!(decode_ours(bytes).eq(values.iter().copied()));
-    assert!(decode_prost(bytes).eq(values.iter().copied()));
-    for encode in [encode_ours, encode_prost] {
+    let sum = values.iter().fold(0_u64, |sum, &value| sum.wrapping_mul(CHECK).wrapping_add(value.into()));
+    for (name, decode) in decoders() {
+        assert_eq!(decode(bytes), sum, "{name}");
+    }
+    for (name, encode) in encoders() {
         let mut out = Vec::new();
         encode(values, &mut out);
-        assert_eq!(out, bytes);
+        assert!(out == bytes, "{name}");
     }
 }
 
-criterion_group!(benches, uvarint);
+criterion_group! {
+    name = benches;
+    config = Criterion::default().warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(1)).sample_size(50);
+    targets = uvarint
+}
 criterion_main!(benches);

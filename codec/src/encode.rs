@@ -1,12 +1,13 @@
-//! Layout and a source of values to bytes. Every length, count and number is written anew; only text, bytes and unknown
-//! tags are copied, so that a round trip proves something.
+//! Layout and a source of values to bytes. From a value every length, count and number is written anew, so that a round trip
+//! proves something. From a tree likewise, but that a struct whose every byte stands in the input as it would be written is
+//! copied at once; the laws hold the two against each other.
 
 use crate::error::{EncodeError, EncodeErrorKind};
-use crate::layout::{Element, Field, Fixed, Layout, StructLayout, WireType};
+use crate::layout::{Bools, Element, Field, Fixed, Layout, RunField, Step, StructLayout, WireType};
 use crate::tree::{
-    Node, NodeKind, NodeRef, StructValue, Unwinding, Value, View, content_in, count_in, integer_in, tagged_in,
+    Node, NodeKind, NodeRef, StructValue, Unwinding, Value, View, content_in, count_in, integer_in, offset, tagged_in,
 };
-use crate::wire::write_uvarint;
+use crate::wire::{Reader, write_uvarint};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -68,12 +69,14 @@ pub(crate) fn payload(layout: &Layout, field: &Field, value: &Value) -> Result<V
 }
 
 /// How the encode loop reads a value, its type known from the layout.
-trait Values<'a>: Copy {
+pub(crate) trait Values<'a>: Copy {
     /// A walk over the fields of a struct, in layout order.
     type Fields;
     /// The elements of an array.
     type Elements: Iterator<Item = Self>;
 
+    /// The bytes of a struct of this layout, if they are at hand as they would be written.
+    fn as_written(self, layout: &Layout, structure: &StructLayout) -> Option<&'a [u8]>;
     /// Whether it is null.
     fn is_null(self) -> bool;
     /// A bool or integer.
@@ -100,14 +103,18 @@ trait Values<'a>: Copy {
     fn unknown_tags(self, fields: &Self::Fields) -> Result<Vec<(u32, &'a [u8])>, EncodeErrorKind>;
 }
 
-struct Encoder<'l> {
-    layout: &'l Layout,
+pub(crate) struct Encoder<'l> {
+    pub(crate) layout: &'l Layout,
     /// Owned while encoding: reached through a reference, its length would be read and written around every byte.
-    out: Vec<u8>,
+    pub(crate) out: Vec<u8>,
 }
 
 impl<'l> Encoder<'l> {
     fn structure<'a, S: Values<'a>>(&mut self, structure: &'l StructLayout, source: S) -> Result<(), Unwinding> {
+        if let Some(written) = source.as_written(self.layout, structure) {
+            self.out.extend_from_slice(written);
+            return Ok(());
+        }
         let layout = self.layout;
         let mut fields = source.fields(layout).ok_or_else(|| wrong_type("struct"))?;
         for &number in &structure.fields {
@@ -146,7 +153,7 @@ impl<'l> Encoder<'l> {
     /// A field that the source does not have.
     #[cold]
     #[inline(never)]
-    fn default(&mut self, field: &'l Field) -> Result<(), Unwinding> {
+    pub(crate) fn default(&mut self, field: &'l Field) -> Result<(), Unwinding> {
         self.value(field, field.wire, &field.default)
     }
 
@@ -174,17 +181,32 @@ impl<'l> Encoder<'l> {
             tags.extend(unknown.into_iter().map(|(tag, payload)| (tag, payload.into())));
             tags.sort_by_key(|&(tag, _)| tag);
         }
-        write_uvarint(&mut self.out, length(tags.len())?);
-        for (tag, payload) in tags {
-            write_uvarint(&mut self.out, tag);
-            write_uvarint(&mut self.out, length(payload.len())?);
-            self.out.extend_from_slice(&payload);
-        }
+        self.tags(tags.len(), tags.iter().map(|(tag, payload)| (*tag, &**payload)))?;
         Ok(fields)
     }
 
+    /// A tag section: how many there are, and each by ascending tag with its payload.
+    pub(crate) fn tags<'a>(
+        &mut self,
+        count: usize,
+        tags: impl Iterator<Item = (u32, &'a [u8])>,
+    ) -> Result<(), Unwinding> {
+        write_uvarint(&mut self.out, length(count)?);
+        for (tag, payload) in tags {
+            write_uvarint(&mut self.out, tag);
+            write_uvarint(&mut self.out, length(payload.len())?);
+            self.out.extend_from_slice(payload);
+        }
+        Ok(())
+    }
+
     #[inline(never)]
-    fn value<'a, S: Values<'a>>(&mut self, field: &'l Field, wire: WireType, value: S) -> Result<(), Unwinding> {
+    pub(crate) fn value<'a, S: Values<'a>>(
+        &mut self,
+        field: &'l Field,
+        wire: WireType,
+        value: S,
+    ) -> Result<(), Unwinding> {
         match wire {
             WireType::Fixed(fixed) => self.fixed(fixed, value),
             WireType::String { compact, nullable } => self.string(compact, nullable, value),
@@ -240,7 +262,7 @@ impl<'l> Encoder<'l> {
     }
 
     #[inline(always)]
-    fn text(&mut self, compact: bool, text: &[u8]) -> Result<(), Unwinding> {
+    pub(crate) fn text(&mut self, compact: bool, text: &[u8]) -> Result<(), Unwinding> {
         if compact {
             self.length(true, text.len())?;
         } else {
@@ -251,14 +273,14 @@ impl<'l> Encoder<'l> {
         Ok(())
     }
 
-    fn octets(&mut self, compact: bool, octets: &[u8]) -> Result<(), Unwinding> {
+    pub(crate) fn octets(&mut self, compact: bool, octets: &[u8]) -> Result<(), Unwinding> {
         self.length(compact, octets.len())?;
         self.out.extend_from_slice(octets);
         Ok(())
     }
 
     #[inline(always)]
-    fn length(&mut self, compact: bool, count: usize) -> Result<(), Unwinding> {
+    pub(crate) fn length(&mut self, compact: bool, count: usize) -> Result<(), Unwinding> {
         let count = length(count)?;
         if compact {
             write_uvarint(&mut self.out, count + 1);
@@ -269,19 +291,28 @@ impl<'l> Encoder<'l> {
     }
 
     #[inline(always)]
-    fn fixed<'a, S: Values<'a>>(&mut self, fixed: Fixed, value: S) -> Result<(), Unwinding> {
+    pub(crate) fn fixed<'a, S: Values<'a>>(&mut self, fixed: Fixed, value: S) -> Result<(), Unwinding> {
         let wanted = || wrong_type(fixed.name());
+        match fixed {
+            Fixed::Float64 => self.out.extend_from_slice(&value.float_bits().ok_or_else(wanted)?.to_be_bytes()),
+            Fixed::Uuid => self.out.extend_from_slice(&value.uuid().ok_or_else(wanted)?),
+            _ => return self.integer(fixed, value.integer(fixed).ok_or_else(wanted)?),
+        }
+        Ok(())
+    }
+
+    /// A bool or an integer.
+    #[inline(always)]
+    pub(crate) fn integer(&mut self, fixed: Fixed, value: i64) -> Result<(), Unwinding> {
         let out_of_range = || Unwinding::from(EncodeErrorKind::OutOfRange(fixed.name()));
         macro_rules! integer {
-            ($type:ty) => {{
-                let value = value.integer(fixed).ok_or_else(wanted)?;
-                let value = <$type>::try_from(value).map_err(|_| out_of_range())?;
-                self.out.extend_from_slice(&value.to_be_bytes())
-            }};
+            ($type:ty) => {
+                self.out.extend_from_slice(&<$type>::try_from(value).map_err(|_| out_of_range())?.to_be_bytes())
+            };
         }
         match fixed {
-            Fixed::Bool => match value.integer(fixed).ok_or_else(wanted)? {
-                value @ (0 | 1) => self.out.push((value == 1).into()),
+            Fixed::Bool => match value {
+                0 | 1 => self.out.push((value == 1).into()),
                 _ => return Err(out_of_range()),
             },
             Fixed::Int8 => integer!(i8),
@@ -290,8 +321,7 @@ impl<'l> Encoder<'l> {
             Fixed::Int32 => integer!(i32),
             Fixed::Uint32 => integer!(u32),
             Fixed::Int64 => integer!(i64),
-            Fixed::Float64 => self.out.extend_from_slice(&value.float_bits().ok_or_else(wanted)?.to_be_bytes()),
-            Fixed::Uuid => self.out.extend_from_slice(&value.uuid().ok_or_else(wanted)?),
+            Fixed::Float64 | Fixed::Uuid => return Err(wrong_type(fixed.name())),
         }
         Ok(())
     }
@@ -299,7 +329,7 @@ impl<'l> Encoder<'l> {
 
 #[cold]
 #[inline(never)]
-fn wrong_type(wanted: &'static str) -> Unwinding {
+pub(crate) fn wrong_type(wanted: &'static str) -> Unwinding {
     EncodeErrorKind::Type(wanted).into()
 }
 
@@ -317,6 +347,12 @@ impl<'a> Values<'a> for &'a Value {
     type Fields = (&'a [(Arc<str>, Value)], usize, usize);
     type Elements = std::slice::Iter<'a, Value>;
 
+    #[inline(always)]
+    fn as_written(self, _: &Layout, _: &StructLayout) -> Option<&'a [u8]> {
+        None
+    }
+
+    #[inline(always)]
     fn is_null(self) -> bool {
         matches!(self, Value::Null)
     }
@@ -533,6 +569,24 @@ impl<'a> Values<'a> for Place<'a> {
     type Fields = Places<'a>;
     type Elements = Places<'a>;
 
+    fn as_written(self, layout: &Layout, structure: &StructLayout) -> Option<&'a [u8]> {
+        let node = self.node().filter(|node| node.kind == NodeKind::Struct)?;
+        // The marker of a nullable struct stands before its first field, and has been written.
+        let field = (node.field != Node::NO_FIELD && !node.element).then(|| layout.field(node.field));
+        let marked = field.is_some_and(|field| field.wire.nullable());
+        let start = if marked { node.start + 1 } else { node.start };
+        if !std::ptr::eq(self.view.layout(), layout) {
+            return None;
+        }
+        let unchanged = Unchanged { layout, nodes: self.view.tree().nodes(), bytes: self.view.bytes() };
+        let number = u32::try_from(self.at).ok()?;
+        let (_, end) = match layout.flexible() {
+            true => unchanged.structures::<true>(structure, number, start, 1)?,
+            false => unchanged.structures::<false>(structure, number, start, 1)?,
+        };
+        self.view.bytes().get(start as usize..end as usize)
+    }
+
     #[inline(always)]
     fn is_null(self) -> bool {
         self.node().is_some_and(|node| node.kind == NodeKind::Null)
@@ -601,5 +655,238 @@ impl<'a> Values<'a> for Place<'a> {
             Ok(number) if children.next < children.upto => Ok(self.view.node(number).unknown_tags()),
             _ => Ok(Vec::new()),
         }
+    }
+}
+
+/// Finds out whether the input, as a tree has it, is what would be written: each length, count and marker is in its usual form
+/// and leads to where the nodes end, and there are no tags.
+#[derive(Clone, Copy)]
+struct Unchanged<'a> {
+    layout: &'a Layout,
+    nodes: &'a [Node],
+    bytes: &'a [u8],
+}
+
+/// Number of the next node and offset of the next byte; `None` where something would be written otherwise.
+type Next = Option<(u32, u32)>;
+
+impl Unchanged<'_> {
+    #[inline(always)]
+    fn node(&self, number: u32) -> Option<&Node> {
+        self.nodes.get(number as usize)
+    }
+
+    #[inline(always)]
+    fn bytes(&self, start: u32, end: u32) -> Option<&[u8]> {
+        self.bytes.get(start as usize..end as usize)
+    }
+
+    /// So many structs in a row, the node of the first with this number, its first field at this offset. Most of their strings
+    /// are compact, or most are not.
+    fn structures<const COMPACT: bool>(
+        &self,
+        structure: &StructLayout,
+        mut number: u32,
+        mut at: u32,
+        count: u32,
+    ) -> Next {
+        let Unchanged { nodes, bytes, .. } = *self;
+        for _ in 0..count {
+            let node = nodes.get(number as usize)?;
+            number += 1;
+            for step in &structure.steps {
+                match *step {
+                    Step::CompactString { .. } if COMPACT => {
+                        // The length + 1, which is also the size with the byte it stands in.
+                        if let (Some(node), Some(&size)) = (nodes.get(number as usize), bytes.get(at as usize))
+                            && node.end == at.wrapping_add(u32::from(size))
+                            && matches!(size, 1..0x80)
+                        {
+                            (number, at) = (number + 1, node.end);
+                            continue;
+                        }
+                    }
+                    Step::Run { first, count, size, bools } => {
+                        let (next, end) = (number + u32::from(count), at.wrapping_add(size));
+                        let last = nodes.get(next as usize - 1)?;
+                        if last.end != end || !self.bools_are_usual(bools, at, structure, first, count) {
+                            return None;
+                        }
+                        (number, at) = (next, end);
+                        continue;
+                    }
+                    Step::PlainString { .. } if !COMPACT => {
+                        let length = bytes.get(at as usize..).and_then(<[u8]>::first_chunk);
+                        if let (Some(node), Some(&length)) = (nodes.get(number as usize), length)
+                            && node.end == at.wrapping_add(2 + u32::from(u16::from_be_bytes(length)))
+                            && node.kind == NodeKind::Leaf
+                        {
+                            (number, at) = (number + 1, node.end);
+                            continue;
+                        }
+                    }
+                    _ => {}
+                }
+                (number, at) = self.step::<COMPACT>(*step, number, at)?;
+            }
+            if structure.flexible {
+                if bytes.get(at as usize) != Some(&0) {
+                    return None;
+                }
+                at += 1;
+            }
+            if node.end != at {
+                return None;
+            }
+        }
+        Some((number, at))
+    }
+
+    /// A step that takes longer.
+    fn step<const COMPACT: bool>(&self, step: Step, number: u32, at: u32) -> Next {
+        match step {
+            Step::CompactString { nullable, .. } => self.octets(number, at, true, nullable, 0),
+            Step::Field { field, wire } => self.value::<COMPACT>(field, wire, number, at),
+            Step::PlainString { nullable, .. } => self.plain_string(number, at, nullable),
+            Step::Run { .. } => None,
+        }
+    }
+
+    #[inline(always)]
+    fn bools_are_usual(&self, bools: Bools, at: u32, structure: &StructLayout, first: u16, count: u16) -> bool {
+        // Near the end of the input they are looked at one by one.
+        self.bytes.get(at as usize..).is_some_and(|bytes| bools.are_usual(bytes))
+            || self.each_is_usual(at, structure.run.get(first.into()..usize::from(first) + usize::from(count)))
+    }
+
+    #[inline(never)]
+    fn each_is_usual(&self, at: u32, fields: Option<&[RunField]>) -> bool {
+        let is_usual =
+            |field: &RunField| self.bytes.get(at as usize + field.start as usize).is_some_and(|&byte| byte <= 1);
+        fields.is_some_and(|fields| fields.iter().filter(|field| field.fixed == Fixed::Bool).all(is_usual))
+    }
+
+    #[inline(always)]
+    fn compact_string(&self, number: u32, at: u32, nullable: bool) -> Next {
+        let node = self.node(number)?;
+        match self.bytes.get(at as usize) {
+            Some(&size @ 1..0x80) if node.end == at.wrapping_add(u32::from(size)) => Some((number + 1, node.end)),
+            _ => self.octets(number, at, true, nullable, 0),
+        }
+    }
+
+    #[inline(always)]
+    fn plain_string(&self, number: u32, at: u32, nullable: bool) -> Next {
+        let node = self.node(number)?;
+        match self.bytes.get(at as usize..).and_then(<[u8]>::first_chunk) {
+            Some(&[high @ 0..0x80, low])
+                if node.end == at.wrapping_add(2 + u32::from(u16::from_be_bytes([high, low]))) =>
+            {
+                Some((number + 1, node.end))
+            }
+            _ => self.octets(number, at, false, nullable, 2),
+        }
+    }
+
+    /// A string, bytes or a null; a length that is not compact takes `plain` bytes.
+    #[inline(never)]
+    fn octets(&self, number: u32, at: u32, compact: bool, nullable: bool, plain: usize) -> Next {
+        let node = self.node(number).filter(|node| node.start == at)?;
+        let bytes = self.bytes(at, node.end)?;
+        let usual = match node.kind {
+            NodeKind::Null => nullable && bytes == if compact { &[0] } else { [0xff; 4].get(..plain)? },
+            NodeKind::Leaf if compact => {
+                let (length, from) = self.usual_length(at)?;
+                u64::from(from) + u64::from(length) == u64::from(node.end)
+            }
+            NodeKind::Leaf => {
+                let length = bytes.get(..plain)?.iter().fold(0, |length, &byte| length << 8 | u64::from(byte));
+                length + plain as u64 == bytes.len() as u64
+            }
+            _ => false,
+        };
+        usual.then_some((number + 1, node.end))
+    }
+
+    /// A compact length or count, and the offset after it, if it takes as few bytes as it can.
+    #[inline(always)]
+    fn usual_length(&self, at: u32) -> Option<(u32, u32)> {
+        let mut reader = Reader::at(self.bytes, at as usize);
+        let uvarint = reader.uvarint().ok().filter(|uvarint| !uvarint.not_minimal && !uvarint.high_bits)?;
+        Some((uvarint.value.checked_sub(1)?, offset(reader.position())))
+    }
+
+    fn value<const COMPACT: bool>(&self, field: u16, wire: WireType, number: u32, at: u32) -> Next {
+        match wire {
+            WireType::Array { compact, nullable, element } => {
+                self.array::<COMPACT>(number, at, compact, nullable, element)
+            }
+            WireType::Bytes { compact, nullable, .. } => self.octets(number, at, compact, nullable, 4),
+            WireType::Struct { id, nullable } => {
+                let node = self.node(number).filter(|node| node.start == at)?;
+                let marker = self.bytes.get(at as usize);
+                let from = match node.kind {
+                    NodeKind::Null if nullable && self.layout.field(field).tag.is_none() => {
+                        return (marker == Some(&0xff)).then_some((number + 1, at + 1));
+                    }
+                    NodeKind::Struct if nullable => (marker == Some(&1)).then_some(at + 1)?,
+                    NodeKind::Struct => at,
+                    _ => return None,
+                };
+                self.structures::<COMPACT>(self.layout.structure(id), number, from, 1)
+            }
+            // Strings and numbers have steps of their own.
+            WireType::String { .. } | WireType::Fixed(_) => None,
+        }
+    }
+
+    #[inline(always)]
+    fn array<const COMPACT: bool>(
+        &self,
+        number: u32,
+        at: u32,
+        compact: bool,
+        nullable: bool,
+        element: Element,
+    ) -> Next {
+        let node = self.node(number).filter(|node| node.start == at)?;
+        if node.kind == NodeKind::Null {
+            return self.octets(number, at, compact, nullable, 4);
+        }
+        let (count, mut from) = if compact {
+            self.usual_length(at)?
+        } else {
+            (u32::from_be_bytes(*self.bytes.get(at as usize..)?.first_chunk()?), at + 4)
+        };
+        let mut next = number + 1;
+        match element {
+            Element::Struct(id) => {
+                (next, from) = self.structures::<COMPACT>(self.layout.structure(id), next, from, count)?;
+            }
+            Element::String if compact => {
+                for _ in 0..count {
+                    (next, from) = self.compact_string(next, from, false)?;
+                }
+            }
+            Element::String => {
+                for _ in 0..count {
+                    (next, from) = self.plain_string(next, from, false)?;
+                }
+            }
+            Element::Bytes => {
+                for _ in 0..count {
+                    (next, from) = self.octets(next, from, compact, false, 4)?;
+                }
+            }
+            Element::Fixed(fixed) => {
+                let elements = self.bytes(from, node.end)?;
+                let usual = fixed != Fixed::Bool || elements.iter().all(|&byte| byte <= 1);
+                if !usual || elements.len() as u64 != u64::from(count) * u64::from(fixed.size()) {
+                    return None;
+                }
+                from = node.end;
+            }
+        }
+        (node.next == next && node.end == from).then_some((next, from))
     }
 }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 /// How a field is written at one version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum WireType {
     /// A type of always the same size.
     Fixed(Fixed),
@@ -50,6 +51,7 @@ pub enum WireType {
 
 /// What an array holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Element {
     /// A type of always the same size.
     Fixed(Fixed),
@@ -203,20 +205,44 @@ pub struct StructLayout {
 }
 
 /// What the decode loop does next in a struct: one step for a run of fixed-size fields, one for each other field.
+// With a tag of its own, which is found with one comparison.
 #[derive(Clone, Copy, Debug)]
+#[repr(u8)]
 pub(crate) enum Step {
     /// `count` entries of `run` from `first` on, `size` bytes in all.
-    Run { first: u16, count: u16, size: u32 },
+    Run { first: u16, count: u16, size: u32, bools: Bools },
+    /// A string with a compact length.
+    CompactString { field: u16, nullable: bool },
+    /// A string with an int16 length.
+    PlainString { field: u16, nullable: bool },
     /// One field of any other type.
     Field { field: u16, wire: WireType },
+}
+
+/// Which bytes of a run are bools, all of them among the first eight: as a little-endian number of these, the bits that are
+/// set in no bool but an odd one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bools(u64);
+
+impl Bools {
+    /// Where one more may stand.
+    const UPTO: u32 = 8;
+
+    /// Whether all that are there, in the bytes from the start of the run on, are 0 or 1; false where that is not certain.
+    #[inline(always)]
+    pub(crate) fn are_usual(self, bytes: &[u8]) -> bool {
+        self.0 == 0 || bytes.first_chunk().is_some_and(|bytes| u64::from_le_bytes(*bytes) & self.0 == 0)
+    }
 }
 
 /// A fixed-size field in a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RunField {
     pub field: u16,
-    pub size: u8,
-    pub bool: bool,
+    pub fixed: Fixed,
+    /// Offset of its first byte in the run, and after its last one.
+    pub start: u32,
+    pub end: u32,
 }
 
 /// A message at one version.
@@ -579,18 +605,29 @@ fn plan(fields: &[Field], structs: &mut [StructLayout], id: u16) {
     for &number in &structure.fields {
         let Some(field) = fields.get(usize::from(number)) else { continue };
         smallest = smallest.saturating_add(smallest_field(structs, field.wire));
-        let WireType::Fixed(fixed) = field.wire else {
-            steps.push(Step::Field { field: number, wire: field.wire });
-            continue;
-        };
-        let first = u16::try_from(run.len()).unwrap_or(u16::MAX);
-        run.push(RunField { field: number, size: fixed.size(), bool: fixed == Fixed::Bool });
-        match steps.last_mut() {
-            Some(Step::Run { count, size, .. }) => {
-                *count += 1;
-                *size += u32::from(fixed.size());
+        let fixed = match field.wire {
+            WireType::Fixed(fixed) => fixed,
+            wire => {
+                steps.push(match wire {
+                    WireType::String { compact: true, nullable } => Step::CompactString { field: number, nullable },
+                    WireType::String { compact: false, nullable } => Step::PlainString { field: number, nullable },
+                    wire => Step::Field { field: number, wire },
+                });
+                continue;
             }
-            _ => steps.push(Step::Run { first, count: 1, size: fixed.size().into() }),
+        };
+        let bool = fixed == Fixed::Bool;
+        if !matches!(steps.last(), Some(&Step::Run { size, .. }) if !bool || size < Bools::UPTO) {
+            let first = u16::try_from(run.len()).unwrap_or(u16::MAX);
+            steps.push(Step::Run { first, count: 0, size: 0, bools: Bools(0) });
+        }
+        if let Some(Step::Run { count, size, bools, .. }) = steps.last_mut() {
+            let end = *size + u32::from(fixed.size());
+            run.push(RunField { field: number, fixed, start: *size, end });
+            if bool {
+                bools.0 |= 0xfe << (8 * *size);
+            }
+            (*count, *size) = (*count + 1, end);
         }
     }
     if let Some(structure) = structs.get_mut(usize::from(id)) {
@@ -676,7 +713,11 @@ mod tests {
         let layout = layout(fields, 1).unwrap_or_else(|kind| panic!("{kind}"));
         assert!(matches!(
             layout.root().steps.as_slice(),
-            [Step::Run { count: 2, size: 5, .. }, Step::Field { .. }, Step::Run { first: 2, count: 1, size: 16 }]
+            [
+                Step::Run { count: 2, size: 5, .. },
+                Step::PlainString { .. },
+                Step::Run { first: 2, count: 1, size: 16, .. }
+            ]
         ));
         assert_eq!(layout.root().smallest, 5 + 2 + 16);
     }

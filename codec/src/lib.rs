@@ -1,6 +1,6 @@
 //! Reference codec of the Kafka protocol. A message definition is parsed once ([`MessageSpec`]), lowered once per
 //! version ([`Layout`]), and two loops walk the layout: [`decode()`] gives a flat [`Tree`] of spans with every liberty
-//! the bytes took as an [`Anomaly`], [`encode()`] writes bytes from a tree or a [`Value`]. A new API is a definition,
+//! the bytes took as an [`Anomaly`], or with [`validate`] these alone; [`encode()`] writes bytes from a tree or a [`Value`]. A new API is a definition,
 //! not code. There is no I/O here, and no peer is known.
 
 pub mod decode;
@@ -13,10 +13,11 @@ pub mod properties;
 mod protocol;
 mod spec;
 mod tree;
+pub mod typed;
 mod version;
 pub mod wire;
 
-pub use decode::{Decoded, decode, decode_into, decode_prefix_into};
+pub use decode::{Decoded, decode, decode_into, decode_prefix_into, validate};
 pub use encode::{encode, encode_into, encode_view};
 pub use error::{
     Anomaly, AnomalyKind, DecodeError, DecodeErrorKind, EncodeError, EncodeErrorKind, SpecError, SpecErrorKind,
@@ -29,7 +30,8 @@ pub use message::{
 pub use protocol::Protocol;
 pub use spec::{FieldDefault, FieldSpec, FieldType, MessageKind, MessageSpec, StructSpec};
 pub use tree::{
-    AbsentFields, Elements, Float64, Node, NodeKind, NodeRef, PathStep, StructValue, Tree, Value, View, hex, parse_hex,
-    parse_uuid, uuid_text,
+    AbsentFields, Anomalies, Elements, Float64, Node, NodeKind, NodeRef, PathStep, StructValue, Tree, Value, View, hex,
+    parse_hex, parse_uuid, uuid_text,
 };
+pub use typed::{DeserializeError, deserialize, serialize, serialize_into};
 pub use version::{ApiKey, ApiVersion, VersionRange, VersionRangeError};

@@ -3,10 +3,10 @@
 
 use crate::error::{AnomalyKind, DecodeError};
 use crate::layout::{Element, Fixed, Layout, StructLayout, WireType};
-use crate::tree::{AbsentFields, Float64, StructValue, Tree, Value};
+use crate::tree::{AbsentFields, Anomalies, Float64, StructValue, Tree, Value};
 use crate::{
     ApiKey, ApiVersion, MessageKind, Protocol, decode_frame, decode_into, encode, encode_frame, encode_view, hex,
-    split_frame,
+    split_frame, validate,
 };
 use std::sync::Arc;
 
@@ -27,6 +27,7 @@ pub fn decode_is_total(layout: &Layout, bytes: &[u8]) {
         bytes.len()
     );
     assert!(tree.anomalies().len() <= Tree::ANOMALIES_KEPT && tree.anomaly_count() >= tree.anomalies().len());
+    validating_says_the_same(layout, bytes, &decoded, &tree);
     let Ok(end) = decoded else { return };
     assert!(end <= bytes.len());
     let view = crate::View::new(layout, bytes, &tree);
@@ -49,6 +50,15 @@ pub fn decode_is_total(layout: &Layout, bytes: &[u8]) {
     }
     value_round_trips(layout, &value);
     changes_and_changes_back(layout, value, &from_value);
+}
+
+/// The same end or error, and the same anomalies, come of reading without a tree.
+fn validating_says_the_same(layout: &Layout, bytes: &[u8], decoded: &Result<usize, DecodeError>, tree: &Tree) {
+    let mut anomalies = Anomalies::new();
+    let validated = validate(layout, bytes, 0, &mut anomalies);
+    assert_eq!(&validated, decoded, "{layout}: validating and decoding differ");
+    assert_eq!(anomalies.kept(), tree.anomalies(), "{layout}: validating finds other anomalies than decoding");
+    assert_eq!((anomalies.count(), anomalies.is_valid()), (tree.anomaly_count(), tree.is_valid()), "{layout}");
 }
 
 /// Larger trees are not asked for each node by its path, which takes the square of their number.

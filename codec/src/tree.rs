@@ -60,13 +60,12 @@ impl Node {
 #[derive(Clone, Debug, Default)]
 pub struct Tree {
     pub(crate) nodes: Vec<Node>,
-    pub(crate) anomalies: Vec<Anomaly>,
-    pub(crate) anomaly_count: usize,
+    pub(crate) anomalies: Anomalies,
 }
 
 impl Tree {
     /// Anomalies kept at most; more are counted.
-    pub const ANOMALIES_KEPT: usize = 64;
+    pub const ANOMALIES_KEPT: usize = Anomalies::KEPT;
 
     /// An empty tree, to decode into.
     pub fn new() -> Tree {
@@ -80,33 +79,22 @@ impl Tree {
 
     /// The first [`Tree::ANOMALIES_KEPT`] anomalies, in the order they were met.
     pub fn anomalies(&self) -> &[Anomaly] {
-        &self.anomalies
+        self.anomalies.kept()
     }
 
     /// How many anomalies there were, kept or not.
     pub fn anomaly_count(&self) -> usize {
-        self.anomaly_count
+        self.anomalies.count()
     }
 
     /// Whether the bytes are valid rather than merely acceptable: no decoder may refuse them.
     pub fn is_valid(&self) -> bool {
-        // Of more anomalies than are kept some may be acceptable ones, so they are taken to be.
-        self.anomaly_count <= Self::ANOMALIES_KEPT && !self.anomalies.iter().any(|anomaly| anomaly.kind.is_acceptable())
+        self.anomalies.is_valid()
     }
 
     pub(crate) fn clear(&mut self) {
         self.nodes.clear();
         self.anomalies.clear();
-        self.anomaly_count = 0;
-    }
-
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn anomaly(&mut self, start: usize, end: usize, kind: AnomalyKind) {
-        self.anomaly_count += 1;
-        if self.anomalies.len() < Self::ANOMALIES_KEPT {
-            self.anomalies.push(Anomaly { start: offset(start), end: offset(end), kind });
-        }
     }
 
     /// Path of the place where decoding stopped: the nodes still open, then the field that failed.
@@ -146,6 +134,53 @@ impl Tree {
             next = self.nodes.get(child as usize)?.next;
             Some(child)
         })
+    }
+}
+
+/// The liberties that bytes took, of which the first are kept and all are counted: reused without allocation.
+#[derive(Clone, Debug, Default)]
+pub struct Anomalies {
+    kept: Vec<Anomaly>,
+    count: usize,
+}
+
+impl Anomalies {
+    /// How many are kept at most; more are counted.
+    pub const KEPT: usize = 64;
+
+    /// None, to [`validate`](crate::validate) with.
+    pub fn new() -> Anomalies {
+        Anomalies::default()
+    }
+
+    /// The first [`Anomalies::KEPT`], in the order they were met.
+    pub fn kept(&self) -> &[Anomaly] {
+        &self.kept
+    }
+
+    /// How many there were, kept or not.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Whether the bytes are valid rather than merely acceptable: no decoder may refuse them.
+    pub fn is_valid(&self) -> bool {
+        // Of more anomalies than are kept some may be acceptable ones, so they are taken to be.
+        self.count <= Self::KEPT && !self.kept.iter().any(|anomaly| anomaly.kind.is_acceptable())
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.kept.clear();
+        self.count = 0;
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn add(&mut self, start: usize, end: usize, kind: AnomalyKind) {
+        self.count += 1;
+        if self.kept.len() < Self::KEPT {
+            self.kept.push(Anomaly { start: offset(start), end: offset(end), kind });
+        }
     }
 }
 
@@ -817,6 +852,10 @@ impl Unwinding {
         self
     }
 
+    pub(crate) fn kind(&self) -> &EncodeErrorKind {
+        &self.0.0
+    }
+
     pub(crate) fn into_error(self) -> EncodeError {
         let (kind, steps) = *self.0;
         let mut path = String::new();
@@ -928,7 +967,7 @@ fn fixed_value(json: &Json, fixed: Fixed) -> Result<Value, EncodeErrorKind> {
 }
 
 /// A field that the version lacks, which is only compared with its default.
-fn untyped(json: &Json) -> Value {
+pub(crate) fn untyped(json: &Json) -> Value {
     match json {
         Json::Null => Value::Null,
         Json::Bool(value) => Value::Bool(*value),

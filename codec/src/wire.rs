@@ -46,12 +46,6 @@ impl<'a> Reader<'a> {
         self.rest.len()
     }
 
-    /// A reader of the next `size` bytes only, or of all that are left where these are fewer.
-    pub(crate) fn first(&self, size: usize) -> Reader<'a> {
-        let rest = self.rest.get(..size).unwrap_or(self.rest);
-        Reader { rest, end: self.position() + rest.len() }
-    }
-
     /// The next `length` bytes.
     #[inline(always)]
     pub fn take(&mut self, length: usize) -> Result<&'a [u8], DecodeErrorKind> {
@@ -76,37 +70,18 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A uvarint of one byte, as nearly all are; `None`, and nothing read, where it is longer or not there.
-    #[inline(always)]
-    pub(crate) fn short_uvarint(&mut self) -> Option<u32> {
-        match self.rest.split_first() {
-            Some((&byte, rest)) if byte < 0x80 => {
-                self.rest = rest;
-                Some(byte.into())
-            }
-            _ => None,
-        }
-    }
-
-    /// The content of a compact string or bytes of up to 126 bytes, as nearly all are; `None`, and nothing read, where
-    /// it is longer, null, or not there.
-    #[inline(always)]
-    pub(crate) fn short_compact(&mut self) -> Option<&'a [u8]> {
-        let mut rest = *self;
-        let length = rest.short_uvarint()?.checked_sub(1)?;
-        let content = rest.take(length as usize).ok()?;
-        *self = rest;
-        Some(content)
-    }
-
     /// An unsigned varint of up to 5 bytes, low group first. 300 is `ac 02`. A continuation bit on the 5th byte is an
     /// error; bits beyond the 32nd and needless bytes are reported.
     #[inline(always)]
     pub fn uvarint(&mut self) -> Result<Uvarint, DecodeErrorKind> {
-        match self.short_uvarint() {
-            Some(value) => Ok(Uvarint { value, not_minimal: false, high_bits: false }),
-            None => self.long_uvarint(),
-        }
+        // One byte or two, as nearly all are, by branches: the next read need not wait for how many there were.
+        let (value, not_minimal);
+        (value, not_minimal, self.rest) = match *self.rest {
+            [byte @ 0..0x80, ref rest @ ..] => (u32::from(byte), false, rest),
+            [low, high @ 0..0x80, ref rest @ ..] => (u32::from(low & 0x7f) | u32::from(high) << 7, high == 0, rest),
+            _ => return self.long_uvarint(),
+        };
+        Ok(Uvarint { value, not_minimal, high_bits: false })
     }
 
     #[inline]
@@ -160,15 +135,70 @@ pub fn is_ascii(bytes: &[u8]) -> bool {
     high & HIGH == 0
 }
 
+/// How many bytes at the start are ASCII.
+#[inline(never)]
+pub(crate) fn ascii_prefix(bytes: &[u8]) -> usize {
+    const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
+    let high = |word: &[u8; 8]| u64::from_le_bytes(*word) & HIGH;
+    // Blocks of four words, then words, then bytes.
+    let (blocks, _) = bytes.as_chunks::<32>();
+    let is_ascii = |block: &&[u8; 32]| block.as_chunks::<8>().0.iter().fold(0, |all, word| all | high(word)) == 0;
+    let mut ascii = 32 * blocks.iter().take_while(is_ascii).count();
+    let (words, rest) = bytes.get(ascii..).unwrap_or_default().as_chunks::<8>();
+    for word in words {
+        match high(word) {
+            0 => ascii += 8,
+            high => return ascii + high.trailing_zeros() as usize / 8,
+        }
+    }
+    ascii + rest.iter().take_while(|byte| byte.is_ascii()).count()
+}
+
 /// Whether the bytes are UTF-8: ASCII first, since nearly all Kafka text is.
 #[inline(always)]
 pub fn is_utf8(bytes: &[u8]) -> bool {
     is_ascii(bytes) || is_utf8_slow(bytes)
 }
 
+/// Whether bytes that are likely not all ASCII are UTF-8. In nearly all text nothing can be wrong but where characters start
+/// and end; that is looked at a block at a time, each byte beside the three before it, which compilers make vector
+/// instructions of. The standard library, which goes byte by byte through such text, sees to the rest.
 #[inline(never)]
-fn is_utf8_slow(bytes: &[u8]) -> bool {
-    std::str::from_utf8(bytes).is_ok()
+pub(crate) fn is_utf8_slow(bytes: &[u8]) -> bool {
+    let (&[first, second, third, ..], Some(last)) = (bytes, bytes.last_chunk()) else {
+        return std::str::from_utf8(bytes).is_ok();
+    };
+    // No text starts within a character: what is before it counts as ASCII.
+    let (mut misplaced, mut rare) = look_at(&[0, 0, 0, first, second, third]);
+    // The last window may look at some bytes once more, which changes nothing.
+    let windows = bytes.windows(BEFORE + BLOCK).step_by(BLOCK).filter_map(<[u8]>::first_chunk::<{ BEFORE + BLOCK }>);
+    for window in windows.chain([last]) {
+        let (more_misplaced, more_rare) = look_at(window);
+        (misplaced, rare) = (misplaced | more_misplaced, rare | more_rare);
+    }
+    // No text ends within a character.
+    let cut = matches!(bytes, [.., 0xf0..=0xff, _, _] | [.., 0xe0..=0xff, _] | [.., 0xc0..=0xff]);
+    misplaced < 0x80 && !cut && (rare == 0 || std::str::from_utf8(bytes).is_ok())
+}
+
+/// How many bytes are looked at together, and how many before each it is compared with.
+const BLOCK: usize = 32;
+const BEFORE: usize = 3;
+
+/// Of all but the first three bytes of a window: with its highest bit, whether any continues a character where none is to
+/// be continued, or the other way round; and whether any starts a character whose second byte is restricted, or none.
+#[inline(always)]
+fn look_at<const SIZE: usize>(window: &[u8; SIZE]) -> (u8, u8) {
+    let (three, two, one) = (window.iter(), window.iter().skip(1), window.iter().skip(2));
+    let bytes = window.iter().skip(BEFORE).zip(one).zip(two.zip(three));
+    bytes.fold((0, 0), |(misplaced, rare), ((&byte, &one), (&two, &three))| {
+        // The highest bit is left where the byte before starts any character, the one before that one of three bytes at
+        // least, and the one before that one of four.
+        let due = one.saturating_sub(0xc0 - 0x80) | two.saturating_sub(0xe0 - 0x80) | three.saturating_sub(0xf0 - 0x80);
+        let continues = if byte & 0xc0 == 0x80 { 0x80 } else { 0 };
+        let restricted = (byte & 0xfe == 0xc0) | (byte == 0xe0) | (byte == 0xed) | (byte >= 0xf0);
+        (misplaced | (due ^ continues), rare | u8::from(restricted))
+    })
 }
 
 /// Writes an unsigned varint in as few bytes as it takes.
@@ -176,6 +206,10 @@ fn is_utf8_slow(bytes: &[u8]) -> bool {
 pub fn write_uvarint(out: &mut Vec<u8>, value: u32) {
     if value < 0x80 {
         out.push((value & 0x7f) as u8);
+        return;
+    }
+    if value < 0x4000 {
+        out.extend_from_slice(&[(value & 0x7f) as u8 | 0x80, (value >> 7 & 0x7f) as u8]);
         return;
     }
     // Eight bytes at once, of which those that count stay: cheaper than a loop, whose end is hard to predict.
@@ -240,13 +274,41 @@ mod tests {
     }
 
     #[test]
+    fn utf8_is_what_the_standard_library_takes_for_it() {
+        // The characters around which a rule changes, and bytes that no character has, at every place of a text of a few
+        // blocks.
+        let characters =
+            ["\0", "\u{7f}", "\u{80}", "\u{7ff}", "\u{800}", "\u{fff}", "\u{1000}", "\u{d7ff}", "\u{e000}"];
+        let more = ["\u{ffff}", "\u{10000}", "\u{3ffff}", "\u{40000}", "\u{fffff}", "\u{100000}", "\u{10ffff}"];
+        let bytes: Vec<u8> = (0x80..=0xff).collect();
+        let second = [0x00, 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc0];
+        let pairs: Vec<[u8; 4]> =
+            bytes.iter().flat_map(|&first| second.map(|second| [first, second, 0x80, 0x80])).collect();
+        let mut pieces: Vec<&[u8]> = characters.iter().chain(&more).map(|text| text.as_bytes()).collect();
+        pieces.extend(pairs.iter().flat_map(|pair| (1..=4).filter_map(|size| pair.get(..size))));
+        let (mut right, mut wrong) = (0, 0);
+        for length in [0, 34, 70] {
+            // Around where blocks and texts begin and end.
+            for place in (0..=length).filter(|place| (place + 4) % 32 < 9 || length - place < 4) {
+                for piece in &pieces {
+                    let text = [&vec![b'a'; place][..], piece, &vec![b'z'; length - place][..]].concat();
+                    let is_utf8 = std::str::from_utf8(&text).is_ok();
+                    assert_eq!(is_utf8_slow(&text), is_utf8, "{text:x?}");
+                    *if is_utf8 { &mut right } else { &mut wrong } += 1;
+                }
+            }
+        }
+        assert!(right > 10_000 && wrong > 10_000, "{right} {wrong}");
+    }
+
+    #[test]
     fn ascii_is_found_at_every_length_and_place() {
-        for length in 0..40 {
+        for length in 0..150 {
             let mut text = vec![b'a'; length];
-            assert!(is_ascii(&text));
+            assert!(is_ascii(&text) && ascii_prefix(&text) == length);
             for place in 0..length {
                 text[place] = 0x80;
-                assert!(!is_ascii(&text), "{length} {place}");
+                assert!(!is_ascii(&text) && ascii_prefix(&text) == place, "{length} {place}");
                 text[place] = b'a';
             }
         }

@@ -174,6 +174,52 @@ proptest! {
 }
 
 proptest! {
+    /// Text is looked at in blocks that reach past it; here each is given to the standard library by itself.
+    #[test]
+    fn text_is_judged_as_the_standard_library_judges_it(
+        texts in prop::collection::vec(
+            prop_oneof![
+                3 => "[a-z]{0,150}".prop_map(String::into_bytes),
+                2 => "[a-zäß数据🦀\u{900}\u{d7ff}]{0,60}".prop_map(String::into_bytes),
+                1 => ("[aä数🦀]{0,30}", 0_usize..90).prop_map(|(text, size)| text.bytes().take(size).collect()),
+                1 => prop::collection::vec(any::<u8>(), 0..50),
+            ],
+            0..40,
+        ),
+        compact: bool,
+    ) {
+        // A list of names and a timeout.
+        let layout = bundled("DeleteTopicsRequest", if compact { 4 } else { 3 });
+        let number = |number: usize| u32::try_from(number).unwrap_or_else(|error| panic!("{error}"));
+        let mut bytes = Vec::new();
+        let mut not_utf8 = Vec::new();
+        if compact {
+            codec::wire::write_uvarint(&mut bytes, number(texts.len() + 1));
+        } else {
+            bytes.extend(number(texts.len()).to_be_bytes());
+        }
+        for text in &texts {
+            let start = number(bytes.len());
+            if compact {
+                codec::wire::write_uvarint(&mut bytes, number(text.len() + 1));
+            } else {
+                bytes.extend(number(text.len()).to_be_bytes().iter().skip(2));
+            }
+            bytes.extend(text);
+            if std::str::from_utf8(text).is_err() {
+                not_utf8.push(start..number(bytes.len()));
+            }
+        }
+        bytes.extend([0, 0, 0, 0]);
+        bytes.extend(compact.then_some(0));
+        let decoded = decode(&layout, &bytes).map_err(|error| TestCaseError::fail(error.to_string()))?;
+        let found: Vec<_> = decoded.tree.anomalies().iter().map(|anomaly| anomaly.start..anomaly.end).collect();
+        prop_assert!(decoded.tree.anomalies().iter().all(|anomaly| anomaly.kind == AnomalyKind::NotUtf8));
+        prop_assert_eq!(found, not_utf8);
+    }
+}
+
+proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]

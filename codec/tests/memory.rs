@@ -4,8 +4,8 @@
 
 use allocation_counter::{AllocationInfo, measure};
 use codec::{
-    ApiVersion, DecodeErrorKind, FRAME_SIZE_LIMIT, Layout, MessageSpec, Node, Protocol, Tree, Value, decode_frame,
-    decode_into, encode, split_frame,
+    Anomalies, ApiVersion, DecodeErrorKind, FRAME_SIZE_LIMIT, Layout, MessageSpec, Node, Protocol, Tree, Value,
+    decode_frame, decode_into, encode, split_frame, validate,
 };
 use std::sync::{Arc, LazyLock};
 
@@ -188,6 +188,21 @@ fn decoding_into_a_used_tree_allocates_nothing() {
             });
             assert_eq!(allocated.count_total, 0, "{layout}: {allocated:?}");
         }
+    }
+}
+
+#[test]
+fn validating_allocates_nothing() {
+    for layout in LAYOUTS.iter() {
+        let bytes = encoded(layout, &longer(&layout.smallest_instance(), 6));
+        let mut anomalies = Anomalies::new();
+        let allocated = measure(|| assert_eq!(validate(layout, &bytes, 0, &mut anomalies), Ok(bytes.len())));
+        assert_eq!((allocated.count_total, anomalies.count()), (0, 0), "{layout}: {allocated:?}");
+        // One byte too many is an anomaly, for which there is room the second time.
+        let bytes = [bytes, vec![0]].concat();
+        assert!(validate(layout, &bytes, 0, &mut anomalies).is_ok());
+        let allocated = measure(|| assert!(validate(layout, &bytes, 0, &mut anomalies).is_ok()));
+        assert_eq!((allocated.count_total, anomalies.count()), (0, 1), "{layout}: {allocated:?}");
     }
 }
 

@@ -1,0 +1,256 @@
+//! A user's own types, read from messages and written as messages.
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test may panic")]
+
+use codec::{
+    ApiVersion, EncodeErrorKind, Fixed, Layout, MessageSpec, Value, WireType, decode, deserialize, encode, hex,
+    parse_hex, properties, serialize,
+};
+use proptest::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::sync::{Arc, LazyLock};
+
+fn layout(text: &str, version: i16) -> Layout {
+    let spec = MessageSpec::parse(text).unwrap_or_else(|error| panic!("{error}"));
+    Layout::new(&Arc::new(spec), ApiVersion(version)).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Every type there is; two tagged fields; one field that only the second version has, one that it may drop.
+const MIXED: &str = r#"{ "name": "Mixed", "type": "data", "validVersions": "0-1", "flexibleVersions": "1+", "fields": [
+    { "name": "Flag", "type": "bool", "versions": "0+" },
+    { "name": "Small", "type": "int8", "versions": "0+" },
+    { "name": "Port", "type": "uint16", "versions": "0+", "default": "9092" },
+    { "name": "Large", "type": "int64", "versions": "0+" },
+    { "name": "Real", "type": "float64", "versions": "0+" },
+    { "name": "Id", "type": "uuid", "versions": "0+" },
+    { "name": "Blob", "type": "bytes", "versions": "0+", "nullableVersions": "0+" },
+    { "name": "Numbers", "type": "[]int32", "versions": "0+" },
+    { "name": "Inner", "type": "Inner", "versions": "0+", "nullableVersions": "0+", "fields": [
+      { "name": "Name", "type": "string", "versions": "0+" }]},
+    { "name": "Late", "type": "int16", "versions": "1+" },
+    { "name": "Lax", "type": "int16", "versions": "1+", "ignorable": true },
+    { "name": "First", "type": "string", "versions": "1+", "taggedVersions": "1+", "tag": 0, "default": "one" },
+    { "name": "Second", "type": "int32", "versions": "1+", "taggedVersions": "1+", "tag": 1 }] }"#;
+
+#[derive(Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Mixed<'a> {
+    flag: bool,
+    small: i8,
+    port: u16,
+    large: i64,
+    real: f64,
+    id: [u8; 16],
+    blob: Option<Vec<u8>>,
+    numbers: Vec<i32>,
+    #[serde(borrow)]
+    inner: Option<Inner<'a>>,
+    late: i16,
+    lax: i16,
+    first: String,
+    second: i32,
+}
+
+#[derive(Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Inner<'a> {
+    name: &'a str,
+}
+
+fn mixed() -> Mixed<'static> {
+    Mixed {
+        flag: true,
+        small: -2,
+        port: 0xabcd,
+        large: 1,
+        real: 1.0,
+        id: [7; 16],
+        blob: Some(vec![0, 255]),
+        numbers: vec![1, -1],
+        inner: Some(Inner { name: "x" }),
+        late: 3,
+        lax: 4,
+        first: "one".to_owned(),
+        second: 5,
+    }
+}
+
+/// [`mixed`] at version 1, by hand: its first tag is at its default and left out.
+const MIXED_1: &str = "01 fe abcd 0000000000000001 3ff0000000000000 07070707070707070707070707070707 0300ff
+    0300000001ffffffff 01 0278 00 0003 0004 01 01 04 00000005";
+
+#[test]
+fn every_type_is_read_and_written() {
+    let layout = layout(MIXED, 1);
+    let bytes = parse_hex(MIXED_1).unwrap_or_else(|error| panic!("{error}"));
+    let decoded = decode(&layout, &bytes).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(deserialize(decoded.view()), Ok(mixed()));
+    assert_eq!(serialize(&layout, &mixed()).map(|bytes| hex(&bytes)), Ok(hex(&bytes)));
+}
+
+#[test]
+fn nulls_are_none_and_absent_tags_are_defaults() {
+    let layout = layout(MIXED, 1);
+    let value = Mixed { blob: None, inner: None, first: "two".to_owned(), second: 0, ..mixed() };
+    let bytes = "01 fe abcd 0000000000000001 3ff0000000000000 07070707070707070707070707070707 00
+        0300000001ffffffff ff 0003 0004 01 00 04 0474776f";
+    let bytes = parse_hex(bytes).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(serialize(&layout, &value).map(|bytes| hex(&bytes)), Ok(hex(&bytes)));
+    let decoded = decode(&layout, &bytes).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(deserialize(decoded.view()), Ok(value));
+}
+
+#[test]
+fn a_type_with_fewer_fields_reads_those_and_writes_defaults() {
+    #[derive(Debug, PartialEq, Deserialize, Serialize)]
+    #[serde(rename_all = "PascalCase")]
+    struct Few {
+        numbers: Vec<i32>,
+        small: i8,
+    }
+    let layout = layout(MIXED, 0);
+    // The port's default is 9092, which is 2384.
+    let bytes = "00 05 2384 0000000000000000 0000000000000000 00000000000000000000000000000000 00000000
+        00000001 00000007 01 0000";
+    let bytes = parse_hex(bytes).unwrap_or_else(|error| panic!("{error}"));
+    let few = Few { numbers: vec![7], small: 5 };
+    assert_eq!(serialize(&layout, &few).map(|bytes| hex(&bytes)), Ok(hex(&bytes)));
+    let decoded = decode(&layout, &bytes).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(deserialize(decoded.view()), Ok(few));
+}
+
+#[test]
+fn fields_that_the_version_lacks_are_dropped_or_refused() {
+    let layout = layout(MIXED, 0);
+    let refused = |value: Mixed| serialize(&layout, &value).map(drop).map_err(|error| (error.path, error.kind));
+    let tags_at_default = || Mixed { second: 0, ..mixed() };
+    assert_eq!(refused(Mixed { late: 0, lax: 9, first: "one".to_owned(), ..tags_at_default() }), Ok(()));
+    let late = EncodeErrorKind::FieldNotInVersion("Late".to_owned());
+    assert_eq!(refused(tags_at_default()), Err((String::new(), late)));
+    let second = EncodeErrorKind::FieldNotInVersion("Second".to_owned());
+    assert_eq!(refused(Mixed { late: 0, ..mixed() }), Err((String::new(), second)));
+}
+
+#[test]
+fn what_does_not_fit_is_refused_with_its_path() {
+    let layout = layout(MIXED, 1);
+    #[derive(Serialize)]
+    #[serde(rename_all = "PascalCase")]
+    struct Odd<T> {
+        numbers: T,
+    }
+    fn refused<T: Serialize>(layout: &Layout, numbers: T) -> Result<String, (String, EncodeErrorKind)> {
+        serialize(layout, &Odd { numbers }).map(|bytes| hex(&bytes)).map_err(|error| (error.path, error.kind))
+    }
+    let at = |path: &str, kind| Err((path.to_owned(), kind));
+    assert_eq!(refused(&layout, [1_i64, 1 << 31]), at("Numbers[1]", EncodeErrorKind::OutOfRange("int32")));
+    assert_eq!(refused(&layout, "1"), at("Numbers", EncodeErrorKind::Type("array")));
+    assert_eq!(refused(&layout, None::<i32>), at("Numbers", EncodeErrorKind::NullNotAllowed));
+    assert_eq!(refused(&layout, [None::<i32>]), at("Numbers[0]", EncodeErrorKind::Type("int32")));
+    let json = serde_json::json!({ "Nope": 1 });
+    let nope = EncodeErrorKind::UnknownField("Nope".to_owned());
+    assert_eq!(serialize(&layout, &json).map_err(|error| (error.path, error.kind)), Err((String::new(), nope)));
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(rename_all = "PascalCase")]
+    struct Narrow {
+        #[serde(rename = "Numbers")]
+        _numbers: Vec<u8>,
+    }
+    let bytes = serialize(&layout, &mixed()).unwrap_or_else(|error| panic!("{error}"));
+    let decoded = decode(&layout, &bytes).unwrap_or_else(|error| panic!("{error}"));
+    let error = deserialize::<Narrow>(decoded.view()).map_err(|error| error.path().to_owned());
+    assert_eq!(error, Err("Numbers[1]".to_owned()));
+}
+
+#[test]
+fn a_count_that_was_not_told_is_put_in_after_the_elements() {
+    struct Untold(usize);
+    impl Serialize for Untold {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            // A filter does not tell how many pass it.
+            serializer.collect_seq((0..self.0).filter(|_| true))
+        }
+    }
+    #[derive(Serialize)]
+    struct Names {
+        #[serde(rename = "A")]
+        numbers: Untold,
+    }
+    let text = r#"{ "name": "T", "type": "data", "validVersions": "0-1", "flexibleVersions": "1+", "fields": [
+        { "name": "A", "type": "[]int8", "versions": "0+" }] }"#;
+    let numbers = || Names { numbers: Untold(3) };
+    assert_eq!(serialize(&layout(text, 0), &numbers()).map(|bytes| hex(&bytes)), Ok("00000003000102".to_owned()));
+    assert_eq!(serialize(&layout(text, 1), &numbers()).map(|bytes| hex(&bytes)), Ok("0400010200".to_owned()));
+    // 128 and the one more of a compact count take two bytes: 81 01.
+    let many = serialize(&layout(text, 1), &Names { numbers: Untold(128) }).map(|bytes| hex(&bytes));
+    assert!(many.is_ok_and(|bytes| bytes.starts_with("8101000102") && bytes.len() == 2 * (2 + 128 + 1)));
+}
+
+/// Every bundled message that JSON has all types of, at every version.
+static LAYOUTS: LazyLock<Vec<Layout>> = LazyLock::new(|| {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../schemas");
+    let files = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{error}")).map(|entry| entry.unwrap().path());
+    let json = files.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
+    let mut layouts: Vec<Layout> = json
+        .flat_map(|path| {
+            let spec = Arc::new(MessageSpec::parse(&std::fs::read_to_string(&path).unwrap()).unwrap());
+            spec.valid_versions.iter().map(|version| Layout::new(&spec, version).unwrap()).collect::<Vec<_>>()
+        })
+        .filter(|layout| {
+            let lacking = |wire| {
+                matches!(wire, WireType::Bytes { .. } | WireType::Fixed(Fixed::Uuid | Fixed::Float64))
+                    || matches!(wire, WireType::Array { element, .. }
+                        if !matches!(element, codec::Element::Struct(_) | codec::Element::String | codec::Element::Fixed(Fixed::Int8 | Fixed::Int16 | Fixed::Int32 | Fixed::Int64)))
+            };
+            !layout.fields().iter().any(|field| lacking(field.wire))
+        })
+        .collect();
+    layouts.sort_by_key(Layout::to_string);
+    assert!(layouts.len() > 40, "{}", layouts.len());
+    layouts
+});
+
+fn without_unknown_tags(value: &mut Value) {
+    match value {
+        Value::Array(elements) => elements.iter_mut().for_each(without_unknown_tags),
+        Value::Struct(value) => {
+            value.tags.clear();
+            value.fields.iter_mut().for_each(|(_, field)| without_unknown_tags(field));
+        }
+        _ => {}
+    }
+}
+
+/// The same with the fields of each struct in the opposite order.
+fn reversed(json: &serde_json::Value) -> serde_json::Value {
+    match json {
+        serde_json::Value::Array(elements) => elements.iter().map(reversed).collect(),
+        serde_json::Value::Object(fields) => {
+            fields.iter().rev().map(|(name, value)| (name.clone(), reversed(value))).collect()
+        }
+        other => other.clone(),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    /// serde_json's `Value` is a type like any other here.
+    #[test]
+    fn any_value_goes_through_a_type_of_its_own(index: prop::sample::Index, mut seed: u64) {
+        let layout = index.get(LAYOUTS.as_slice());
+        let mut value = properties::arbitrary_value(layout, &mut |below| {
+            seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            (seed >> 33) % below.max(1)
+        });
+        without_unknown_tags(&mut value);
+        let bytes = encode(layout, &value).map_err(|error| TestCaseError::fail(error.to_string()))?;
+        let decoded = decode(layout, &bytes).map_err(|error| TestCaseError::fail(error.to_string()))?;
+        let json: serde_json::Value =
+            deserialize(decoded.view()).map_err(|error| TestCaseError::fail(error.to_string()))?;
+        let again = serialize(layout, &json).map_err(|error| TestCaseError::fail(error.to_string()))?;
+        prop_assert_eq!(hex(&again), hex(&bytes));
+        let again = serialize(layout, &reversed(&json)).map_err(|error| TestCaseError::fail(error.to_string()))?;
+        prop_assert_eq!(hex(&again), hex(&bytes));
+    }
+}

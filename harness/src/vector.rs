@@ -7,6 +7,7 @@ use crate::results::{CaseInfo, Level};
 use codec::{AbsentFields, ApiVersion, DecodeError, FrameLayout, Layout, MessageSpec, Protocol, Value, VersionRange};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -90,8 +91,20 @@ pub struct Source {
     pub versions: Vec<String>,
     /// Whose codec it is.
     pub family: String,
+    /// Whether its messages come from Apache Kafka's definitions, at first or second hand, or from definitions of its own.
+    pub definitions: Definitions,
     /// What it is.
     pub what: String,
+}
+
+/// Where a source has its messages from. What two copies of one definition agree on need not be right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Definitions {
+    /// Apache Kafka's definitions.
+    Apache,
+    /// Definitions that somebody else wrote.
+    Own,
 }
 
 /// Which part of a frame the bytes of a case are.
@@ -486,6 +499,18 @@ struct SourcesFile {
 }
 
 impl Vectors {
+    /// Whether one of these authors, `name@version`, has definitions of its own.
+    pub fn has_own_definitions(&self, authors: &[String]) -> bool {
+        let source = |author: &String| self.sources.get(author.split('@').next()?);
+        authors.iter().filter_map(source).any(|source| source.definitions == Definitions::Own)
+    }
+
+    /// Valid cases that nobody vouches for who has definitions of their own: their `reasoning` says why.
+    pub fn without_own_definitions(&self) -> impl Iterator<Item = &Vector> {
+        let valid = |case: &&Vector| case.rule.result == Expected::Valid;
+        self.cases.iter().filter(valid).filter(|case| !self.has_own_definitions(&case.source))
+    }
+
     /// Loads and lints `rules.json`, `sources.json` and the case files, each a name and a text.
     pub fn load(protocol: &Protocol, rules: &str, sources: &str, files: &[(&str, &str)]) -> Result<Vectors, Vec<Lint>> {
         let file_lint = |file: &str, error: serde_json::Error| {
@@ -652,9 +677,11 @@ impl Loading<'_> {
         whats.extend(checked.into_iter().filter_map(|found| Some(format!("cite: {}", found.err()?))));
     }
 
-    /// Every valid case has two authors of two families, none of them us, or is a mutation of one that has.
+    /// Every valid case has two authors of two families, none of them us and one with definitions of its own; every other
+    /// case is a mutation of one that has.
     fn authors(&self, rule: &Rule, case: &RawCase, whats: &mut Vec<String>) {
         let mut families = BTreeSet::new();
+        let mut own = false;
         for author in &case.source {
             let (name, version) = author.split_once('@').unwrap_or((author, ""));
             match self.vectors.sources.get(name) {
@@ -664,6 +691,7 @@ impl Loading<'_> {
                 }
                 Some(source) => {
                     families.insert(source.family.as_str());
+                    own |= source.definitions == Definitions::Own;
                 }
             }
             if name == "reference" || name == "kafka-conform" {
@@ -674,6 +702,11 @@ impl Loading<'_> {
         match rule.result {
             Expected::Valid if families.len() < 2 && case.reasoning.is_none() => {
                 whats.push("source: a valid case has authors of two families".to_owned());
+            }
+            Expected::Valid if !own && case.reasoning.is_none() => {
+                let what =
+                    "source: a valid case has an author with definitions of its own, or a reasoning why there is none";
+                whats.push(what.to_owned());
             }
             Expected::Acceptable | Expected::Invalid
                 if case.source.is_empty() && !(case.parent.is_some() && case.mutation.is_some()) =>
@@ -686,16 +719,21 @@ impl Loading<'_> {
     }
 
     fn duplicates(&mut self) {
-        let mut seen: BTreeMap<(&str, i16, &str, &[u8]), &str> = BTreeMap::new();
+        let mut seen: BTreeMap<(&str, i16, &str, Cow<'_, [u8]>), &str> = BTreeMap::new();
         let mut lints = Vec::new();
         for case in &self.vectors.cases {
-            let Some(bytes) = &case.bytes else { continue };
-            let key = (&*case.spec.name, case.version.0, case.part.name(), bytes.as_slice());
+            let (what, content) = match (&case.bytes, &case.value) {
+                (Some(bytes), _) => ("bytes", bytes.into()),
+                // What an encoder must refuse has no bytes.
+                (None, Some(value)) => ("value", value.to_string().into_bytes().into()),
+                (None, None) => continue,
+            };
+            let key = (&*case.spec.name, case.version.0, case.part.name(), content);
             if let Some(first) = seen.insert(key, &case.id) {
                 lints.push(Lint {
                     file: format!("{}.json", kebab(&case.spec.name)),
                     case: case.id.clone(),
-                    what: format!("the same bytes as {first}"),
+                    what: format!("the same {what} as {first}"),
                 });
             }
         }

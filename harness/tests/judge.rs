@@ -302,15 +302,51 @@ fn the_lint_names_file_case_and_fault() {
     says(with("versions", "4-9".into()), "not all in 0-4");
     says(with("cite", json!(["DescribeConfigsRequest.Nothing"])), "cite");
     says(with("cite", json!([])), "at least one source");
-    says(with("cite", json!(["owner/repository#1", "KAFKA-1"])), "cite what binds");
+    says(with("cite", json!(["apache/kafka#9046", "KAFKA-18659"])), "cite what binds");
+    says(with("cite", json!(["KIP-99999"])), "not in vectors/citations.txt");
+    says(with("cite", json!(["KIP-482", "owner/repository#1"])), "not in vectors/citations.txt");
     says(with("requires", "".into()), "requires");
     says(with("source", json!(["kafka-clients@4.4.0"])), "two families");
+    says(with("source", json!(["kafka-clients@4.4.0", "kafka-python@3.0.12"])), "definitions of its own");
     says(with("source", json!(["kafka-clients@4.4.0", "kmsg@9.9.9"])), "no version");
     says(with("source", json!(["reference@0.1.0", "kmsg@1.15.1"])), "vouches for nothing");
     says(with("id", "No Slug".into()), "an id is made of");
     says(with("value", json!({ "Resources": [], "Nonsense": 1 })), "no field");
     says(with("parent", "nowhere".into()), "there is no case \"nowhere\"");
     says(with("surprise", 1.into()), "unknown field `surprise`");
+
+    // A case that is a mutation of another says of which and how, unless somebody made it.
+    let mut cut = good.clone();
+    for member in ["value", "source"] {
+        cut.as_object_mut().unwrap().remove(member);
+    }
+    cut["rule"] = "truncated".into();
+    cut["bytes"] = json!({ "4": "01 00" });
+    for (parent, mutation) in [(None, None), (Some("no-resources"), None), (None, Some("cut"))] {
+        let mut case = cut.clone();
+        parent.into_iter().for_each(|parent| case["parent"] = parent.into());
+        mutation.into_iter().for_each(|mutation| case["mutation"] = mutation.into());
+        says(lints(case), "parent and mutation, or a source, are missing");
+    }
+}
+
+#[test]
+fn what_is_asked_twice_is_refused() {
+    let case = |id: &str, keys: Json| {
+        json!({
+            "id": id, "rule": "encode-not-encodable", "versions": "4", "cite": ["DescribeConfigsRequest.Resources"],
+            "requires": "An encoder refuses a null.",
+            "value": { "Resources": keys, "IncludeSynonyms": false, "IncludeDocumentation": false },
+        })
+    };
+    let load = |cases: [Json; 2]| {
+        let file = json!({ "message": "DescribeConfigsRequest", "cases": cases }).to_string();
+        CASES.vectors.of_texts(definitions::bundled(), &[("describe-configs-request.json", &file)])
+    };
+    let nameless = json!([{ "ResourceType": 2, "ResourceName": null, "ConfigurationKeys": null }]);
+    assert!(load([case("one", Json::Null), case("other", nameless)]).is_ok());
+    let lints = load([case("one", Json::Null), case("other", Json::Null)]).unwrap_err();
+    assert!(lints.iter().any(|lint| lint.what.starts_with("the same value as codec/")), "{lints:?}");
 }
 
 #[test]
@@ -544,7 +580,7 @@ fn an_id_stands_for_one_case_for_ever() {
     // Who made it, where it was seen and how it is said is not what it is.
     for (key, value) in [
         ("source", json!(["kafka-clients@4.4.0"])),
-        ("cite", json!(["KIP-482", "owner/repository#1"])),
+        ("cite", json!(["KIP-482", "apache/kafka#9046"])),
         ("requires", json!("Said otherwise.")),
         ("bytes", json!({ "4": "0100 0000" })),
         ("versions", json!("4-4")),

@@ -331,6 +331,21 @@ fn the_lint_names_file_case_and_fault() {
 }
 
 #[test]
+fn each_citation_that_is_listed_is_made() {
+    let mut texts = String::new();
+    for folder in ["codec", "broker", "client"] {
+        for file in std::fs::read_dir(format!("{ROOT}/vectors/{folder}")).unwrap() {
+            texts += &std::fs::read_to_string(file.unwrap().path()).unwrap();
+        }
+    }
+    let listed: Vec<&str> = kafka_conform::cite::listed().collect();
+    assert!(listed.len() > 100, "{listed:?}");
+    for cite in listed {
+        assert!(texts.contains(&format!("\"{cite}\"")), "no case cites {cite}");
+    }
+}
+
+#[test]
 fn what_is_asked_twice_is_refused() {
     let case = |id: &str, keys: Json| {
         json!({
@@ -409,6 +424,15 @@ fn without_cases_each_kind_is_derived() {
     assert_eq!(*bytes("resources-configuration-keys-null", 4), [2, 0, 1, 0, 0, 0, 0, 0]);
     assert_eq!(*bytes("include-synonyms-2", 4), [2, 0, 1, 2, 1, 0, 2, 0, 0]);
     assert_eq!(*bytes("tags-unordered", 4), [2, 0, 1, 2, 1, 0, 0, 0, 2, 10, 1, 0xbb, 9, 1, 0xaa]);
+    assert_eq!(*bytes("unknown-tag-size-two-bytes", 4), [2, 0, 1, 2, 1, 0, 0, 0, 1, 9, 0x81, 0, 0xaa]);
+    // Four bytes follow the length of the key: five are claimed, which as a compact length is six.
+    assert_eq!(*bytes("resources-configuration-keys-element-claims-past-end", 4), [2, 0, 1, 2, 6, 0, 0, 0, 0]);
+    assert_eq!(*bytes("resources-configuration-keys-element-null", 0), [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0xff, 0xff]);
+    assert_eq!(*bytes("resources-lowest", 0), [0x80, 0, 0, 0]);
+    assert_eq!(
+        *bytes("resources-configuration-keys-null-five-bytes", 4),
+        [2, 0, 1, 0x80, 0x80, 0x80, 0x80, 0, 0, 0, 0]
+    );
     let cuts = |slug: &str| of(slug, 4).cuts[&4].iter().copied().collect::<Vec<_>>();
     assert_eq!((cuts("cut-at"), cuts("cut-before-tags")), (vec![0, 1, 2, 3, 4, 6, 7], vec![5, 8]));
     let rules: std::collections::BTreeSet<&str> = derived.iter().map(|case| case.rule).collect();
@@ -417,6 +441,7 @@ fn without_cases_each_kind_is_derived() {
         "compact-string-long",
         "encode-field-not-in-version",
         "encode-not-encodable",
+        "encode-tags-unordered",
         "left-over",
         "missing-tag-section",
         "negative-length-nullable",
@@ -535,6 +560,39 @@ fn versions_that_are_the_same_on_the_wire_are_so_in_layouts_and_cases() {
             }
         }
     }
+}
+
+#[test]
+fn known_tags_are_changed_inside_and_their_size_goes_with_them() {
+    let protocol = definitions::bundled();
+    let derived =
+        kafka_conform::derive::missing(protocol, protocol.message("ApiVersionsResponse").unwrap(), &[]).unwrap();
+    let of = |slug: &str| derived.iter().find(|case| case.slug == slug).unwrap_or_else(|| panic!("no {slug}"));
+    // By hand: no error, one API, no throttle time, and tag 0: one feature, its name "", its versions 0 to 0.
+    let with = |tag: &str| codec::parse_hex(&format!("0000 02 0000 0000 0000 00 00000000 01 {tag}")).unwrap();
+    assert_eq!(of("supported-features-1").bytes[&3], with("00 07 02 01 0000 0000 00"));
+    let claims = of("supported-features-claims-100-million");
+    assert_eq!(claims.bytes[&3], with("00 0a 81c2d72f 01 0000 0000 00"));
+    assert_eq!((claims.parent.as_deref(), claims.rule), (Some("supported-features-1"), "truncated"));
+    let bit_32 = of("supported-features-known-tag-number-bit-32");
+    assert_eq!(bit_32.bytes[&3], with("8080808010 07 02 01 0000 0000 00"));
+    assert_eq!(bit_32.value, of("supported-features-1").value);
+    assert_eq!(of("zk-migration-ready-255").bytes[&3], with("03 01 ff"));
+    assert_eq!(of("supported-features-tags-2-32-minus-1").bytes[&3], with("00 0b 02 01 0000 0000 ffffffff0f"));
+}
+
+#[test]
+fn tags_given_out_of_order_are_refused_sorted_or_dropped() {
+    let id = "codec/describe-configs-request/v4/encode-tags-descending";
+    // One resource of type 0 with the name "" and the key "", no options; tag 10 was given before tag 9.
+    let written =
+        |tags: &str| Observation::Bytes(codec::parse_hex(&format!("02 00 01 02 01 00 00 00 {tags}")).unwrap());
+    let said = |tags: &str| judged(id, Op::Encode, &written(tags));
+    assert_eq!(judged(id, Op::Encode, &Observation::Refused("no".into())), (Verdict::Pass, None));
+    assert_eq!(said("02 09 01 01 0a 01 02"), (Verdict::Variant, None));
+    assert_eq!(said("00"), (Verdict::Variant, None));
+    assert_eq!(said("02 0a 01 02 09 01 01"), (Verdict::Fail, Some(Class::WrongBytes)));
+    assert_eq!(said("01 0a 01 02"), (Verdict::Fail, Some(Class::WrongBytes)));
 }
 
 #[test]

@@ -431,7 +431,7 @@ fn without_cases_each_kind_is_derived() {
     assert_eq!(*bytes("resources-lowest", 0), [0x80, 0, 0, 0]);
     assert_eq!(
         *bytes("resources-configuration-keys-null-five-bytes", 4),
-        [2, 0, 1, 0x80, 0x80, 0x80, 0x80, 0, 0, 0, 0]
+        [2, 0, 1, 0x80, 0x80, 0x80, 0x80, 0, 0, 0, 0, 0]
     );
     let cuts = |slug: &str| of(slug, 4).cuts[&4].iter().copied().collect::<Vec<_>>();
     assert_eq!((cuts("cut-at"), cuts("cut-before-tags")), (vec![0, 1, 2, 3, 4, 6, 7], vec![5, 8]));

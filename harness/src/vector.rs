@@ -719,11 +719,11 @@ impl Loading<'_> {
     }
 
     fn duplicates(&mut self) {
-        let mut seen: BTreeMap<(&str, i16, &str, Cow<'_, [u8]>), &str> = BTreeMap::new();
+        let mut seen: BTreeMap<_, &str> = BTreeMap::new();
         let mut lints = Vec::new();
         for case in &self.vectors.cases {
             let (what, content) = match (&case.bytes, &case.value) {
-                (Some(bytes), _) => ("bytes", bytes.into()),
+                (Some(bytes), _) => ("bytes", Cow::from(bytes)),
                 // What an encoder must refuse has no bytes.
                 (None, Some(value)) => ("value", value.to_string().into_bytes().into()),
                 (None, None) => continue,

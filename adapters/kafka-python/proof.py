@@ -21,6 +21,12 @@ def tag():
     print("a tagged field of 5 bytes cut to 2 is read as %r" % request.unknown_tags["_99"])
 
 
+def bit_32():
+    # No resources, two flags, and the tagged field 99 of one byte, its number in five bytes, the last of which has bit 32.
+    request = DescribeConfigsRequest.decode(bytes.fromhex("01 00 00 01 e380808010 01 aa"), version=4)
+    print("the tag 99 with bit 32 is read as %s" % ", ".join(request.unknown_tags))
+
+
 def frame():
     request = DescribeConfigsRequest(version=4, resources=[])
     request.with_header(correlation_id=7, client_id="lab")
@@ -68,6 +74,6 @@ def negative():
     print("a count of -2 where null may stand is read as %r" % request.resources[0].configuration_keys)
 
 
-for fault in (cut, tag, frame, api_versions, delete_topics, nested, null, negative):
+for fault in (cut, tag, bit_32, frame, api_versions, delete_topics, nested, null, negative):
     if fault.__name__ == sys.argv[1]:
         fault()

@@ -85,6 +85,7 @@ func handshake() map[string]any {
 		versions := fmt.Sprintf("0-%d", make().MaxVersion())
 		supports[name] = map[string]string{"decode": versions, "encode": versions}
 	}
+	supports["RequestHeader"] = map[string]string{"encode": "0-2"}
 	return map[string]any{
 		"protocol": 1, "peer": "kmsg", "version": version, "language": "go", "supports": supports, "operations": struct{}{},
 	}
@@ -110,6 +111,9 @@ func answer(a asked) (answer map[string]any) {
 }
 
 func perform(a asked) (map[string]any, error) {
+	if a.Message == "RequestHeader" {
+		return encodeHeader(a)
+	}
 	make, ok := messages[a.Message]
 	if !ok {
 		return nil, unsupported("no message " + a.Message)
@@ -122,7 +126,7 @@ func perform(a asked) (map[string]any, error) {
 	request, isRequest := m.(kmsg.Request)
 	frame := a.Part == "frame" && a.Op == "encode" && isRequest
 	if a.Part != "body" && a.Part != "" && !frame {
-		return nil, unsupported("kmsg reads no headers and writes only those of requests, in frames")
+		return nil, unsupported("kmsg reads no headers and writes only those of requests, alone or in frames")
 	}
 	switch a.Op {
 	case "decode", "recode":
@@ -172,6 +176,63 @@ func left(a asked, src []byte) int {
 	return len(src) - sort.Search(len(src)-1, enough)
 }
 
+// header is what requests begin with.
+type header struct {
+	RequestApiKey     int16
+	RequestApiVersion int16
+	CorrelationID     int32
+	ClientID          *string
+	UnknownTags       kmsg.Tags
+}
+
+// format writes size, header and body of a request with the library's RequestFormatter.
+func (h header) format(r kmsg.Request) []byte {
+	var options []kmsg.RequestFormatterOpt
+	if h.ClientID != nil {
+		options = append(options, kmsg.FormatterClientID(*h.ClientID))
+	}
+	return kmsg.NewRequestFormatter(options...).AppendRequest(nil, r, h.CorrelationID)
+}
+
+// bodiless is a request of any key and version without a body, whose frame is a size and a header.
+type bodiless struct {
+	header
+	flexible bool
+}
+
+func (b bodiless) Key() int16                 { return b.RequestApiKey }
+func (b bodiless) MaxVersion() int16          { return b.RequestApiVersion }
+func (b bodiless) SetVersion(int16)           {}
+func (b bodiless) GetVersion() int16          { return b.RequestApiVersion }
+func (b bodiless) IsFlexible() bool           { return b.flexible }
+func (b bodiless) ReadFrom([]byte) error      { return errors.New("it has no body") }
+func (b bodiless) AppendTo(dst []byte) []byte { return dst }
+func (b bodiless) ResponseKind() kmsg.Response {
+	return nil
+}
+
+// encodeHeader writes the header of a request that has nothing else.
+func encodeHeader(a asked) (map[string]any, error) {
+	if a.Op != "encode" || a.Part != "body" && a.Part != "" {
+		return nil, unsupported("kmsg reads no headers")
+	}
+	decoder := json.NewDecoder(bytes.NewReader(a.Value))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		return nil, fmt.Errorf("adapter: %w", err)
+	}
+	var head header
+	if err := fromJSON(reflect.ValueOf(&head).Elem(), value); err != nil {
+		return nil, fmt.Errorf("adapter: %w", err)
+	}
+	plain := head.RequestApiKey == 7 && head.RequestApiVersion == 0
+	if head.UnknownTags.Len() > 0 || plain != (a.Version == 0) {
+		return nil, unsupported("RequestFormatter writes no tags, and header 0 for ControlledShutdown version 0 alone")
+	}
+	return map[string]any{"bytes": hex.EncodeToString(head.format(bodiless{head, a.Version == 2})[4:])}, nil
+}
+
 // encodeFrame writes size, header and body with the library's RequestFormatter, which knows nothing but a client id and
 // a correlation id.
 func encodeFrame(m kmsg.Request, value any) (map[string]any, error) {
@@ -179,13 +240,7 @@ func encodeFrame(m kmsg.Request, value any) (map[string]any, error) {
 	if !ok {
 		return nil, errors.New("adapter: a frame is an object")
 	}
-	head := struct {
-		RequestApiKey     int16
-		RequestApiVersion int16
-		CorrelationID     int32
-		ClientID          *string
-		UnknownTags       kmsg.Tags
-	}{}
+	var head header
 	for name, part := range parts {
 		into := reflect.ValueOf(m).Elem()
 		if name == "header" {
@@ -200,10 +255,5 @@ func encodeFrame(m kmsg.Request, value any) (map[string]any, error) {
 	if head.RequestApiKey != m.Key() || head.RequestApiVersion != m.GetVersion() || head.UnknownTags.Len() > 0 {
 		return nil, unsupported("RequestFormatter writes the message's own key and version, and no tags")
 	}
-	var options []kmsg.RequestFormatterOpt
-	if head.ClientID != nil {
-		options = append(options, kmsg.FormatterClientID(*head.ClientID))
-	}
-	frame := kmsg.NewRequestFormatter(options...).AppendRequest(nil, m, head.CorrelationID)
-	return map[string]any{"bytes": hex.EncodeToString(frame)}, nil
+	return map[string]any{"bytes": hex.EncodeToString(head.format(m))}, nil
 }

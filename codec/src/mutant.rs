@@ -47,11 +47,13 @@ impl fmt::Display for Mutation {
 pub struct Mutant {
     /// What is wrong.
     pub mutation: Mutation,
-    /// The struct it is wrong in, and the field, where it is a field.
+    /// The struct it is wrong in, and the field, where it is a field; `Struct.Field[]` for its elements.
     pub place: String,
     /// Number of the field in the layout.
     pub field: Option<u16>,
-    /// The wrong layout; none for [`Mutation::Unchecked`].
+    /// Whether it is the elements of that field that are wrong.
+    pub element: bool,
+    /// The wrong layout; none for [`Mutation::Unchecked`], and for elements that may be null: a layout has no such thing.
     pub layout: Option<Layout>,
 }
 
@@ -65,7 +67,7 @@ pub fn mutants(layout: &Layout) -> Vec<Mutant> {
             let name = field.map(|number| format!(".{}", layout.field(number).name)).unwrap_or_default();
             let place = format!("{}{name}", structure.name);
             if wrong.is_some() || mutation == Mutation::Unchecked {
-                mutants.push(Mutant { mutation, place, field, layout: wrong });
+                mutants.push(Mutant { mutation, place, field, element: false, layout: wrong });
             }
         };
         if structure.flexible {
@@ -115,6 +117,30 @@ pub fn mutants(layout: &Layout) -> Vec<Mutant> {
                 add(Mutation::Default, Some(number), changed);
             }
         }
+        for &number in structure.fields.iter().chain(&structure.tagged) {
+            let field = layout.field(number);
+            let WireType::Array { compact, nullable, element } = field.wire else { continue };
+            let mut add = |mutation, layout| {
+                let place = format!("{}.{}[]", structure.name, field.name);
+                mutants.push(Mutant { mutation, place, field: Some(number), element: true, layout });
+            };
+            match element {
+                Element::Struct(_) => {}
+                Element::Fixed(fixed) => {
+                    let wire = WireType::Array { compact, nullable, element: Element::Fixed(wider(fixed)) };
+                    let wider = layout.altered(|fields, _| {
+                        fields.iter_mut().skip(number.into()).take(1).for_each(|field| field.wire = wire);
+                    });
+                    if wider.is_some() {
+                        add(Mutation::Width, wider);
+                    }
+                }
+                Element::String | Element::Bytes => {
+                    add(Mutation::Nullable, None);
+                    add(Mutation::Unchecked, None);
+                }
+            }
+        }
     }
     mutants
 }
@@ -160,13 +186,18 @@ fn flip_nullable(wire: WireType) -> Option<WireType> {
 /// A number one size up or, at the top, down.
 fn other_width(wire: WireType) -> Option<WireType> {
     let WireType::Fixed(fixed) = wire else { return None };
-    Some(WireType::Fixed(match fixed {
+    Some(WireType::Fixed(wider(fixed)))
+}
+
+/// The next size up or, at the top, down.
+fn wider(fixed: Fixed) -> Fixed {
+    match fixed {
         Fixed::Bool | Fixed::Int8 => Fixed::Int16,
         Fixed::Int16 | Fixed::Uint16 => Fixed::Int32,
         Fixed::Int32 | Fixed::Uint32 => Fixed::Int64,
         Fixed::Int64 => Fixed::Int32,
         Fixed::Float64 | Fixed::Uuid => Fixed::Int64,
-    }))
+    }
 }
 
 fn other_default(default: &Value) -> Option<Value> {

@@ -1,8 +1,10 @@
 //! Citations: where the right answer of a case comes from.
 
-use codec::Protocol;
-
+use crate::cases;
 use crate::expect::Path;
+use codec::Protocol;
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 /// How far a citation carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,8 +25,16 @@ pub const GUIDE_SECTIONS: [&str; 6] = [
     "response-header",
 ];
 
+/// What else may be cited, from `vectors/citations.txt`: somebody has seen that it exists.
+static LISTED: LazyLock<BTreeSet<&str>> = LazyLock::new(|| listed().collect());
+
+/// KIPs, JIRA issues and reports of `vectors/citations.txt`, in the file's order.
+pub fn listed() -> impl Iterator<Item = &'static str> {
+    cases::text("citations.txt").lines().filter(|line| !line.starts_with('#'))
+}
+
 /// Checks one citation: a message or a field of a definition (`DescribeConfigsRequest.Resources.ResourceName`), `KIP-n`,
-/// `guide:section` with one of `GUIDE_SECTIONS`, `KAFKA-n` or `owner/repository#n`.
+/// `guide:section` with one of `GUIDE_SECTIONS`, `KAFKA-n` or `owner/repository#n`; KIPs and reports are listed ones.
 pub fn check(protocol: &Protocol, cite: &str) -> Result<Authority, String> {
     let (message, path) = cite.split_once('.').unwrap_or((cite, ""));
     if let Some(spec) = protocol.message(message) {
@@ -40,6 +50,8 @@ pub fn check(protocol: &Protocol, cite: &str) -> Result<Authority, String> {
     if let Some(section) = cite.strip_prefix("guide:") {
         let known = GUIDE_SECTIONS.contains(&section).then_some(Authority::Binding);
         known.ok_or_else(|| format!("{cite:?}: the guide's sections are {}", GUIDE_SECTIONS.join(", ")))
+    } else if (numbered("KIP-") || numbered("KAFKA-") || report) && !LISTED.contains(cite) {
+        Err(format!("{cite:?} is not in vectors/citations.txt: add it there once you have seen that it exists"))
     } else if numbered("KIP-") {
         Ok(Authority::Binding)
     } else if numbered("KAFKA-") || report {
@@ -62,7 +74,7 @@ mod tests {
             ("KIP-511", Authority::Binding),
             ("guide:request-header", Authority::Binding),
             ("KAFKA-18659", Authority::Report),
-            ("owner/repository#1", Authority::Report),
+            ("apache/kafka#9046", Authority::Report),
         ] {
             assert_eq!(check(definitions::bundled(), cite), Ok(authority), "{cite}");
         }
@@ -77,6 +89,9 @@ mod tests {
             "hearsay",
             "#1",
             "a#1",
+            "KIP-99999",
+            "KAFKA-1",
+            "owner/repository#1",
         ] {
             assert!(check(definitions::bundled(), cite).is_err(), "{cite}");
         }

@@ -1,7 +1,7 @@
 //! What the codec cases cover, measured: a layout that is wrong in one thing must be caught by a case, or the rule it
 //! breaks is untested.
 
-use crate::vector::{Expected, Part, PartLayout, Vector, Vectors};
+use crate::vector::{Allowed, Expected, Part, PartLayout, Vector, Vectors};
 use codec::mutant::{Mutant, Mutation, mutants};
 use codec::{AbsentFields, ApiVersion, DecodeErrorKind, Element, FrameLayout, Layout, PathStep, Protocol, WireType};
 use serde::Serialize;
@@ -117,7 +117,7 @@ fn layouts(case: &Vector) -> Vec<&Arc<Layout>> {
 
 /// Whether a codec with the mutant's layout would be found out by a case.
 fn catches(case: &Vector, right: &Arc<Layout>, mutant: &Mutant) -> bool {
-    let Some(wrong) = &mutant.layout else { return believed(case, right, mutant) };
+    let Some(wrong) = &mutant.layout else { return refused_there(case, right, mutant) };
     let wrong = Arc::new(wrong.clone());
     let exchange = |layout: &Arc<Layout>| {
         let same = layout.spec().name == right.spec().name && layout.version() == right.version();
@@ -140,6 +140,8 @@ fn catches(case: &Vector, right: &Arc<Layout>, mutant: &Mutant) -> bool {
         }
         (Expected::Valid, ..) => true,
         (Expected::Invalid, decoded, _) => matches!(decoded, Some(Ok(_))),
+        // A right encoder need not refuse it.
+        (Expected::Refused, ..) if case.rule.outcomes.contains(&Allowed::TagsDroppedOrKept) => false,
         (Expected::Refused, _, value) => {
             value.is_some_and(|value| value.is_ok_and(|value| layout.encode(&value).is_ok()))
         }
@@ -149,12 +151,18 @@ fn catches(case: &Vector, right: &Arc<Layout>, mutant: &Mutant) -> bool {
     }
 }
 
-/// Whether a case has a length or count in this field that must not be believed.
-fn believed(case: &Vector, right: &Layout, mutant: &Mutant) -> bool {
-    use DecodeErrorKind::{CountExceedsInput, LengthExceedsInput};
+/// Whether a case has in this field, or in an element of it, what must be refused: a length or count that must not be
+/// believed, or a null that may not be.
+fn refused_there(case: &Vector, right: &Layout, mutant: &Mutant) -> bool {
+    use DecodeErrorKind::{CountExceedsInput, LengthExceedsInput, NullNotAllowed};
     let (Expected::Invalid, Some(bytes)) = (case.rule.result, &case.bytes) else { return false };
     let Err(error) = case.layout.decode(bytes) else { return false };
-    matches!(error.kind, CountExceedsInput { .. } | LengthExceedsInput { .. })
+    let refused = match mutant.mutation {
+        Mutation::Nullable => error.kind == NullNotAllowed,
+        _ => matches!(error.kind, CountExceedsInput { .. } | LengthExceedsInput { .. }),
+    };
+    refused
+        && error.path.ends_with(']') == mutant.element
         && mutant.field.is_some()
         && field_at(right, &error.path) == mutant.field
         && (case.part == Part::Body || layouts(case).iter().any(|layout| layout.spec().name == right.spec().name))

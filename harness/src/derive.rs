@@ -16,8 +16,12 @@ const LENGTHS: [usize; 4] = [1, 126, 127, 128];
 /// Those that are asked for at the last plain and the last flexible version only: cases of this size cost their keep in
 /// every run.
 const LONG_LENGTHS: [usize; 4] = [16_382, 16_383, 16_384, 32_767];
+/// ApiVersions, DescribeConfigs, AlterConfigs and IncrementalAlterConfigs.
+const CONFIG_APIS: [i16; 4] = [18, 32, 33, 44];
 /// Numbers of elements; a compact count of 127 takes a second byte.
 const COUNTS: [usize; 4] = [2, 126, 127, 128];
+/// Before the slug of a parent that is new as well, while slugs are not final.
+const NEW: char = '+';
 /// The greatest tag that a field may have (KIP-482 leaves out the highest).
 const HIGHEST_TAG: u32 = i32::MAX as u32 - 1;
 
@@ -60,6 +64,8 @@ struct Made {
     value: Option<Json>,
     values: Vec<Json>,
     mutation: Option<String>,
+    /// The message that was changed, where it is not the smallest one.
+    parent: Option<Vec<u8>>,
     cuts: BTreeSet<usize>,
 }
 
@@ -73,16 +79,28 @@ pub fn missing(protocol: &Protocol, spec: &MessageSpec, known: &[&Vector]) -> Re
         let edge = layouts.get(index + 1).is_none_or(|next| next.flexible() != layout.flexible());
         // Header 0 goes with one request alone, which fixes two of its three numbers.
         let of_one_request = &*spec.name == "RequestHeader" && layout.version() == ApiVersion(0);
-        if !edge && !config_api(spec) || of_one_request {
-            continue;
-        }
         let version = layout.version();
         let of_version: Vec<&Vector> =
             known.iter().copied().filter(|case| case.version == version && case.part.name() == "body").collect();
-        let mut maker = Maker::new(layout, unused_tag(spec));
-        maker.all(edge);
-        let parent = of_version.iter().find(|case| case.bytes.as_ref() == Some(&maker.bytes));
-        let parent = parent.map_or("smallest", |case| case.slug()).to_owned();
+        let mut maker = Maker::new(layout, &layouts, unused_tag(spec));
+        if of_one_request {
+            maker.header_of_one_request();
+        } else if edge || config_api(spec) {
+            maker.all(edge);
+        } else {
+            maker.between_edges();
+        }
+        let parent_of = |bytes: &Vec<u8>| {
+            let known = of_version.iter().find(|case| case.bytes.as_ref() == Some(bytes));
+            let made = || maker.made.iter().find(|case| case.bytes.as_ref() == Some(bytes));
+            known.map(|case| case.slug().to_owned()).or_else(|| made().map(|case| format!("{NEW}{}", case.slug)))
+        };
+        let smallest = parent_of(&maker.bytes).unwrap_or_default();
+        let parents: Vec<String> = maker
+            .made
+            .iter()
+            .map(|case| case.parent.as_ref().map_or_else(|| smallest.clone(), |of| parent_of(of).unwrap_or_default()))
+            .collect();
         let mut bytes: BTreeSet<Vec<u8>> = of_version.iter().filter_map(|case| case.bytes.clone()).collect();
         // What is left out of a value has its default.
         let whole = |value: &Json| {
@@ -90,7 +108,7 @@ pub fn missing(protocol: &Protocol, spec: &MessageSpec, known: &[&Vector]) -> Re
         };
         let values = of_version.iter().filter(|case| case.bytes.is_none()).filter_map(|case| case.value.as_ref());
         let mut refused: BTreeSet<String> = values.map(|value| whole(value).to_string()).collect();
-        for mut case in maker.made {
+        for (mut case, parent) in maker.made.into_iter().zip(parents) {
             let new = match (&case.bytes, &case.value) {
                 (Some(whole), _) if !case.cuts.is_empty() => {
                     case.cuts.retain(|cut| whole.get(..*cut).is_some_and(|prefix| !bytes.contains(prefix)));
@@ -114,7 +132,7 @@ pub fn missing(protocol: &Protocol, spec: &MessageSpec, known: &[&Vector]) -> Re
 /// The config APIs, the handshake of versions, the headers, and the one request with a header of its own are derived at
 /// every version, what they stand on at the last plain and the last flexible one.
 fn config_api(spec: &MessageSpec) -> bool {
-    spec.api_key.is_none_or(|key| [7, 18, 32, 33, 44].contains(&key.0))
+    spec.api_key.is_none_or(|key| key.0 == 7 || CONFIG_APIS.contains(&key.0))
 }
 
 /// A tag that no struct of the message declares at any version.
@@ -126,14 +144,14 @@ fn unused_tag(spec: &MessageSpec) -> u32 {
 
 /// Adds a case: to the one before it at the version before, where they say the same.
 fn push(derived: &mut Vec<Derived>, spec: &MessageSpec, version: ApiVersion, case: Made, parent: &str) {
-    let Made { slug, rule, path, also_cite, requires, bytes, value, values, mutation, cuts } = case;
+    let Made { slug, rule, path, also_cite, requires, bytes, value, values, mutation, parent: _, cuts } = case;
     let field: Vec<&str> = path.split('.').map(|step| step.split('[').next().unwrap_or(step)).collect();
     let field = field
         .iter()
         .filter(|step| !step.is_empty() && **step != "_tags")
         .fold(spec.name.to_string(), |all, step| all + "." + step);
     let cite: Vec<String> = [field].into_iter().chain(also_cite.map(str::to_owned)).collect();
-    let parent = mutation.is_some().then(|| parent.to_owned());
+    let parent = (mutation.is_some() && !parent.is_empty()).then(|| parent.to_owned());
     let same = derived.iter_mut().find(|other| {
         other.slug == slug
             && other.versions.1 + 1 == version.0
@@ -187,16 +205,18 @@ fn with_unique_slugs(mut derived: Vec<Derived>, known: &[&Vector]) -> Vec<Derive
         _ if is_taken(slug) => format!("{slug}-v{version}"),
         _ => slug.to_owned(),
     };
-    // A parent is found by its slug: the smallest instance of the same version.
-    let smallest: Vec<(i16, i16, String)> = derived
-        .iter()
-        .filter(|case| case.slug == "smallest")
-        .map(|case| (case.versions.0, case.versions.1, named(&case.slug, case.versions.0)))
+    // A parent is found by its slug, among what is new by that of the same version.
+    let valid = derived.iter().filter(|case| case.mutation.is_none() && !case.bytes.is_empty());
+    let new: Vec<(String, i16, i16, String)> = valid
+        .map(|case| (case.slug.clone(), case.versions.0, case.versions.1, named(&case.slug, case.versions.0)))
         .collect();
     for case in &mut derived {
-        if case.parent.as_deref() == Some("smallest") {
-            let of = smallest.iter().find(|(lowest, highest, _)| (*lowest..=*highest).contains(&case.versions.0));
-            case.parent = of.map(|(.., slug)| slug.clone()).or(case.parent.take());
+        let of = new.iter().find(|(slug, lowest, highest, _)| {
+            case.parent.as_ref().and_then(|parent| parent.strip_prefix(NEW)) == Some(slug)
+                && (*lowest..=*highest).contains(&case.versions.0)
+        });
+        if let Some((.., slug)) = of {
+            case.parent = Some(slug.clone());
         }
         case.slug = named(&case.slug, case.versions.0);
     }
@@ -209,6 +229,8 @@ type Tags = Vec<(u32, Vec<u8>)>;
 /// Makes the cases of one layout.
 struct Maker<'l> {
     layout: &'l Layout,
+    /// The layouts of all versions.
+    others: &'l [std::sync::Arc<Layout>],
     /// A tag that nobody declares.
     tag: u32,
     /// The smallest message.
@@ -218,69 +240,145 @@ struct Maker<'l> {
     made: Vec<Made>,
 }
 
-/// A field as it is reached in a value: the message that holds it, and its path.
+/// A field as it is reached in a value, or an element of one that is no struct: the message that holds it, and its path.
 struct Place<'l> {
     base: Value,
     path: String,
     field: &'l codec::Field,
+    /// Its type; of an element that of the element.
+    wire: WireType,
+}
+
+impl Place<'_> {
+    /// What sentences call it.
+    fn name(&self) -> String {
+        name(&self.path, Some(self.wire))
+    }
+
+    /// A slug of what is at this place.
+    fn slug(&self, what: &str) -> String {
+        slug(&self.path, Some(self.wire), what)
+    }
+
+    /// Its tag, where it is a tagged field.
+    fn tag(&self) -> Option<u32> {
+        self.field.tag.filter(|_| !self.path.ends_with(']'))
+    }
+}
+
+/// A struct as it is reached in a value.
+struct Reached {
+    base: Value,
+    path: String,
+    /// Its number in the layout.
+    id: u16,
 }
 
 impl<'l> Maker<'l> {
-    fn new(layout: &'l Layout, tag: u32) -> Maker<'l> {
+    fn new(layout: &'l Layout, others: &'l [std::sync::Arc<Layout>], tag: u32) -> Maker<'l> {
         let smallest = layout.smallest_instance();
         let bytes = codec::encode(layout, &smallest).unwrap_or_default();
-        Maker { layout, tag, smallest, bytes, made: Vec::new() }
+        Maker { layout, others, tag, smallest, bytes, made: Vec::new() }
+    }
+
+    /// A header that goes with ControlledShutdown version 0 alone: of its three numbers one is free.
+    fn header_of_one_request(&mut self) {
+        for (name, number) in [("RequestApiKey", 7), ("RequestApiVersion", 0)] {
+            self.smallest = with(&self.smallest, name, Value::Integer(number));
+        }
+        self.bytes = codec::encode(self.layout, &self.smallest).unwrap_or_default();
+        let smallest = self.smallest.clone();
+        let requires = "The header of ControlledShutdown version 0 ends with the correlation id.";
+        self.valid("smallest", "well-formed", "", None, &smallest, requires.into());
+        let (mut places, mut structs) = (Vec::new(), Vec::new());
+        self.reach(0, &smallest, "", &mut places, &mut structs);
+        for place in places.iter().filter(|place| place.path == "CorrelationId") {
+            self.boundaries(place, true);
+        }
+        self.cuts();
+    }
+
+    /// Of a version that little is derived for: fields that it is the last to lack, and elements that are text, which no
+    /// other case of such a version is about.
+    fn between_edges(&mut self) {
+        let (mut places, mut structs) = (Vec::new(), Vec::new());
+        let smallest = self.smallest.clone();
+        self.reach(0, &smallest, "", &mut places, &mut structs);
+        let next = ApiVersion(self.layout.version().0 + 1);
+        for reached in &structs {
+            self.absent_fields(reached, |field| field.versions.contains(next));
+        }
+        let text = |place: &Place<'_>| place.path.ends_with(']') && !matches!(place.wire, WireType::Fixed(_));
+        if places.iter().any(text) {
+            self.smallest_case();
+            self.mutations(|edit| {
+                edit.slug.ends_with("-element-null") || edit.slug.ends_with("-element-claims-past-end")
+            });
+        }
+    }
+
+    /// The smallest message, which the changed ones are changed of.
+    fn smallest_case(&mut self) {
+        let requires = "The smallest legal message, one element in each array, is read and written.";
+        self.valid("smallest", "well-formed", "", None, &self.smallest.clone(), requires.into());
     }
 
     fn all(&mut self, edge: bool) {
+        self.smallest_case();
         let smallest = self.smallest.clone();
-        let requires = "The smallest legal message, one element in each array, is read and written.";
-        self.valid("smallest", "well-formed", "", None, &smallest, requires.into());
         let (mut places, mut structs) = (Vec::new(), Vec::new());
         self.reach(0, &smallest, "", &mut places, &mut structs);
         for place in &places {
             self.boundaries(place, edge);
         }
-        for (base, path) in &structs {
-            self.unknown_tags(base, path, edge);
+        for Reached { base, path, id } in &structs {
+            if self.layout.structure(*id).flexible {
+                self.unknown_tags(base, path, edge);
+            }
         }
-        self.absent_fields();
-        self.mutations();
+        for reached in &structs {
+            self.absent_fields(reached, |_| true);
+        }
+        self.mutations(|_| true);
+        for place in &places {
+            self.tagged_mutations(place);
+        }
         self.cuts();
     }
 
-    /// Every field that a value of this layout can hold, with a value in which the way to it exists; and every struct that
-    /// ends with a tag section, the same way, with its path.
-    fn reach(
-        &self,
-        id: u16,
-        base: &Value,
-        path: &str,
-        places: &mut Vec<Place<'l>>,
-        structs: &mut Vec<(Value, String)>,
-    ) {
+    /// Every field that a value of this layout can hold, with a value in which the way to it exists; and every struct, the
+    /// same way.
+    fn reach(&self, id: u16, base: &Value, path: &str, places: &mut Vec<Place<'l>>, structs: &mut Vec<Reached>) {
         let layout = self.layout;
         let structure = layout.structure(id);
-        if structure.flexible {
-            structs.push((base.clone(), path.to_owned()));
-        }
+        structs.push(Reached { base: base.clone(), path: path.to_owned(), id });
         for &number in structure.fields.iter().chain(&structure.tagged) {
             let field = layout.field(number);
             let path = if path.is_empty() { field.name.to_string() } else { format!("{path}.{}", field.name) };
-            places.push(Place { base: base.clone(), path: path.clone(), field });
+            places.push(Place { base: base.clone(), path: path.clone(), field, wire: field.wire });
+            let one = || with(base, &path, layout.smallest_value(field.wire));
             let (inner, step) = match field.wire {
                 WireType::Struct { id, .. } => (id, ""),
                 WireType::Array { element: Element::Struct(id), .. } => (id, "[0]"),
+                WireType::Array { compact, element, .. } => {
+                    let wire = match element {
+                        Element::Fixed(fixed) => WireType::Fixed(fixed),
+                        Element::Bytes => WireType::Bytes { compact, nullable: false, records: false },
+                        _ => WireType::String { compact, nullable: false },
+                    };
+                    places.push(Place { base: one(), path: format!("{path}[0]"), field, wire });
+                    continue;
+                }
                 _ => continue,
             };
-            let base = with(base, &path, layout.smallest_value(field.wire));
+            let base = one();
             self.reach(inner, &base, &format!("{path}{step}"), places, structs);
         }
     }
 
     /// A message of more than 64 KiB: three elements, each with a text of the greatest length.
     fn over_64_kib(&mut self, place: &Place<'_>) {
-        let Place { base, path, field } = place;
+        let Place { base, path, field, .. } = place;
         let WireType::Array { element: Element::Struct(id), .. } = field.wire else { return };
         let mut fields = self.layout.structure(id).fields.iter().map(|&number| self.layout.field(number));
         let Some(text) = fields.find(|field| matches!(field.wire, WireType::String { .. })) else { return };
@@ -293,7 +391,7 @@ impl<'l> Maker<'l> {
         self.valid(&format!("{}-over-64-kib", kebab_path(path)), "well-formed", path, None, &value, requires);
     }
 
-    /// So many elements: equal ones, but where they have a key. `None` where that is more than a file should hold.
+    /// So many elements: equal ones, but where they have a key, which counts up.
     fn elements(&self, wire: WireType, count: usize) -> Option<Vec<Value>> {
         let Value::Array(one) = self.layout.smallest_value(wire) else { return None };
         let one = one.into_iter().next()?;
@@ -308,7 +406,11 @@ impl<'l> Maker<'l> {
             let value = if text { Value::String(number.to_string()) } else { Value::Integer(number) };
             Some(with(&one, &key.name, value))
         };
-        [2, 127].contains(&count).then(|| (0..count).filter_map(numbered).collect())
+        if count == 1 {
+            return Some(vec![one]);
+        }
+        // 126 says nothing that 127 and 128 do not.
+        (count != 126).then(|| (0..count).filter_map(numbered).collect())
     }
 
     /// A value that every codec must write as one and the same bytes, and read back.
@@ -342,17 +444,18 @@ impl<'l> Maker<'l> {
     }
 
     fn boundaries(&mut self, place: &Place<'_>, edge: bool) {
-        let Place { base, path, field } = place;
-        let name = plain(path);
-        let slug = |what: &str| format!("{}-{what}", kebab_path(path));
+        let Place { base, path, field, wire } = place;
+        let name = place.name();
+        let slug = |what: &str| place.slug(what);
         let as_it_is = |what: &str| format!("{name} may be {what}: it is read and written as it is.");
+        let long = if edge { &LONG_LENGTHS } else { self.between() };
         let mut put = |what: &str, value: Value, requires: String| {
             // A tagged field at its default is left out, which the smallest message shows already.
-            if field.tag.is_none() || value != field.default {
+            if place.tag().is_none() || value != field.default {
                 self.valid(&slug(what), "well-formed", path, None, &with(base, path, value), requires);
             }
         };
-        match field.wire {
+        match *wire {
             WireType::Fixed(Fixed::Bool) => put("true", Value::Bool(true), as_it_is("true")),
             WireType::Fixed(Fixed::Uuid) => {
                 put(
@@ -379,8 +482,11 @@ impl<'l> Maker<'l> {
             }
             WireType::Fixed(fixed) => {
                 let Some((lowest, highest)) = fixed.integer_range() else { return };
-                for (what, number) in [("min", lowest), ("minus-one", -1), ("one", 1), ("max", highest)] {
-                    if (lowest..=highest).contains(&number) && number != 0 {
+                let numbers = [("min", lowest), ("minus-one", -1), ("zero", 0), ("one", 1), ("max", highest)];
+                for (what, number) in numbers {
+                    // That of the smallest message is zero, but where it is a tagged field, which is left out.
+                    let new = number != 0 || what == "zero" && place.tag().is_some();
+                    if (lowest..=highest).contains(&number) && new {
                         put(what, Value::Integer(number), as_it_is(&number.to_string()));
                     }
                 }
@@ -392,7 +498,6 @@ impl<'l> Maker<'l> {
                 for (what, text) in [("multi-byte", "grün 水 😀"), ("nul-inside", "a\0b")] {
                     put(what, Value::String(text.into()), as_it_is("any UTF-8"));
                 }
-                let long = if edge { LONG_LENGTHS.as_slice() } else { &[] };
                 for length in LENGTHS.iter().chain(long) {
                     put(
                         &length.to_string(),
@@ -406,7 +511,6 @@ impl<'l> Maker<'l> {
                 if nullable {
                     put("null", Value::Null, as_it_is("null, which is not empty"));
                 }
-                let long = if edge { LONG_LENGTHS.as_slice() } else { &[] };
                 for length in LENGTHS.iter().chain(long).filter(|_| !records) {
                     put(
                         &length.to_string(),
@@ -425,9 +529,14 @@ impl<'l> Maker<'l> {
                     put("null", Value::Null, as_it_is("null, which is not the empty list"));
                 }
                 put("empty", Value::Array(Vec::new()), as_it_is("empty"));
-                for count in COUNTS {
+                // The smallest message has one element, but in a tagged field, which is left out.
+                let one = place.tag().map(|_| 1);
+                for count in one.into_iter().chain(COUNTS) {
                     let Some(elements) = self.elements(field.wire, count) else { continue };
-                    let requires = format!("{name} may have {count} elements: each is read and written.");
+                    let requires = match count {
+                        1 => format!("{name} may have one element: it is read and written."),
+                        _ => format!("{name} may have {count} elements: each is read and written."),
+                    };
                     let value = with(base, path, Value::Array(elements));
                     self.valid(&slug(&count.to_string()), "well-formed", path, None, &value, requires);
                 }
@@ -436,26 +545,33 @@ impl<'l> Maker<'l> {
                 }
             }
         }
-        if !field.wire.nullable() && !matches!(field.wire, WireType::Fixed(_)) && edge {
+        if !wire.nullable() && !matches!(wire, WireType::Fixed(_)) {
             let value = with(base, path, Value::Null);
             let requires = format!("An encoder refuses a null {name}: this version has no null there.");
-            self.refused(&format!("encode-{}-null", kebab_path(path)), "encode-not-encodable", path, &value, requires);
+            let slug = format!("encode-{}", place.slug("null"));
+            self.refused(&slug, "encode-not-encodable", path, &value, requires);
         }
-        if let Some(tag) = field.tag {
+        if let Some(tag) = place.tag() {
             self.explicit_default(place, tag);
         }
+    }
+
+    /// The long lengths that matter between the last plain and the last flexible version as well.
+    fn between(&self) -> &'static [usize] {
+        let config_api = self.layout.spec().api_key.is_some_and(|key| CONFIG_APIS.contains(&key.0));
+        if config_api { LONG_LENGTHS.get(1..).unwrap_or_default() } else { &[] }
     }
 
     /// Text that an int16 cannot count is no text; a compact length can, and Kafka's own code refuses it all the same.
     fn too_long(&mut self, place: &Place<'_>, compact: bool) {
         let Place { base, path, .. } = place;
         let value = with(base, path, Value::String("a".repeat(32_768)));
-        let name = plain(path);
+        let name = place.name();
         if compact {
             let Ok(bytes) = codec::encode(self.layout, &value) else { return };
             let value = self.stated(&bytes);
             self.made.push(Made {
-                slug: format!("{}-32768", kebab_path(path)),
+                slug: place.slug("32768"),
                 rule: "compact-string-long",
                 path: path.clone(),
                 also_cite: Some("guide:protocol-primitive-types"),
@@ -469,7 +585,8 @@ impl<'l> Maker<'l> {
             let requires = format!(
                 "An encoder refuses {name} of 32768 bytes, which an int16 length cannot say, and does not let the length wrap."
             );
-            self.refused(&format!("encode-{}-32768", kebab_path(path)), "encode-not-encodable", path, &value, requires);
+            let slug = format!("encode-{}", place.slug("32768"));
+            self.refused(&slug, "encode-not-encodable", path, &value, requires);
         }
     }
 
@@ -487,7 +604,7 @@ impl<'l> Maker<'l> {
 
     /// A tagged field that stands there with its default.
     fn explicit_default(&mut self, place: &Place<'_>, tag: u32) {
-        let Place { base, path, field } = place;
+        let Place { base, path, field, .. } = place;
         let Ok(bytes) = codec::encode(self.layout, base) else { return };
         let holder = path.rsplit_once('.').map_or("", |(holder, _)| holder);
         let Some(end) = tag_section(self.layout, &bytes, holder) else { return };
@@ -535,14 +652,25 @@ impl<'l> Maker<'l> {
             let value = with_tags(base, path, tags);
             self.valid(&format!("{prefix}-{slug}"), "unknown-tags", path, Some("KIP-482"), &value, requires);
         }
+        if path.is_empty() {
+            let descending = with_tags(base, path, vec![(tag + 1, vec![2]), (tag, vec![1])]);
+            let requires =
+                "An encoder that is given tagged fields out of order refuses or writes them in ascending order.";
+            self.refused("encode-tags-descending", "encode-tags-unordered", path, &descending, requires.to_owned());
+        }
     }
 
     /// Fields of other versions, given to this one's encoder.
-    fn absent_fields(&mut self) {
+    fn absent_fields(&mut self, reached: &Reached, wanted: impl Fn(&FieldSpec) -> bool) {
+        let Reached { base, path, id } = reached;
         let spec = self.layout.spec().clone();
         let version = self.layout.version();
-        for field in &spec.fields {
-            if field.versions.contains(version) || field.ignorable {
+        let fields = match spec.structs.get(&self.layout.structure(*id).name).filter(|_| *id > 0) {
+            Some(structure) => &structure.fields,
+            None => &spec.fields,
+        };
+        for field in fields {
+            if field.versions.contains(version) || field.ignorable || !wanted(field) {
                 continue;
             }
             // Something else than the default, which says nothing and may be left out.
@@ -554,24 +682,40 @@ impl<'l> Maker<'l> {
                 (kind, default) if kind.integer_range().is_some() => {
                     Value::Integer(if *default == FieldDefault::Integer(7) { 8 } else { 7 })
                 }
+                (FieldType::Array(_), _) => match self.of_other_version(path, &field.name) {
+                    Some(value) => value,
+                    None => continue,
+                },
                 _ => continue,
             };
-            let path = field.name.to_string();
+            let path = if path.is_empty() { field.name.to_string() } else { format!("{path}.{}", field.name) };
             let requires = format!(
-                "{path} is not in this version: an encoder refuses it or leaves it out, and writes no byte of it."
+                "{} is not in this version: an encoder refuses it or leaves it out, and writes no byte of it.",
+                plain(&path)
             );
             let slug = format!("encode-{}-not-in-version", kebab_path(&path));
-            self.refused(&slug, "encode-field-not-in-version", &path, &with(&self.smallest, &path, value), requires);
+            self.refused(&slug, "encode-field-not-in-version", &path, &with(base, &path, value), requires);
         }
     }
 
+    /// The smallest value of a field that this version lacks, as the next version has it that does.
+    fn of_other_version(&self, holder: &str, name: &str) -> Option<Value> {
+        self.others.iter().find_map(|layout| {
+            let mut value = layout.smallest_instance();
+            let Value::Struct(fields) = at(&mut value, holder)? else { return None };
+            fields.get(name).cloned()
+        })
+    }
+
     /// The smallest message with each length, count, flag and tag section wrong in each way.
-    fn mutations(&mut self) {
+    fn mutations(&mut self, wanted: impl Fn(&Edit) -> bool) {
         let mut edits = Vec::new();
         if let Ok(decoded) = codec::decode(self.layout, &self.bytes) {
-            decoded.view().walk(&mut |path, _, node| self.edits_of(node, &mut Edits { path, made: &mut edits }));
+            let mut edit =
+                |path: &str, node: NodeRef<'_>| self.edits_of(node, &self.bytes, &mut Edits::new(path, &mut edits));
+            decoded.view().walk(&mut |path, _, node| edit(path, node));
         }
-        let mut whole = Edits { path: "", made: &mut edits };
+        let mut whole = Edits::new("", &mut edits);
         for (slug, more, mutation) in [
             ("one-byte-left-over", vec![0], "a zero byte added at the end"),
             ("bytes-left-over", vec![0xff; 4], "four bytes ff added at the end"),
@@ -580,45 +724,110 @@ impl<'l> Maker<'l> {
             let end = self.bytes.len();
             whole.add(slug, "left-over", end..end, more, requires.to_owned(), mutation.to_owned());
         }
-        for edit in edits {
+        for edit in edits.into_iter().filter(wanted) {
             let Some(changed) = replaced(&self.bytes, edit.span.clone(), &edit.with) else { continue };
-            let (value, values) = self.readings(&edit, &changed);
-            let also_cite = (edit.rule.contains("tag") || edit.rule.contains("uvarint")).then_some("KIP-482");
-            self.made.push(Made {
-                slug: edit.slug,
-                rule: edit.rule,
-                path: edit.path,
-                also_cite,
-                requires: edit.requires,
-                bytes: Some(changed),
-                value,
-                values,
-                mutation: Some(edit.mutation),
-                ..Made::default()
-            });
+            self.mutated(&self.smallest.clone(), None, edit, changed);
         }
     }
 
+    /// The same of a known tagged field that is there, and the varints before it.
+    fn tagged_mutations(&mut self, place: &Place<'_>) {
+        let Some(tag) = place.tag() else { return };
+        let base = with(&place.base, &place.path, self.present(place));
+        let holder = place.path.rsplit_once('.').map_or("", |(holder, _)| holder);
+        let both = with_tags(&base, holder, vec![(self.tag, vec![0xaa])]);
+        let requires = format!("{} stands before an unknown tagged field of a higher number.", place.name());
+        let slug = place.slug("and-unknown-tag");
+        self.valid(&slug, "unknown-tags", &place.path, Some("KIP-482"), &both, requires);
+        let Ok(bytes) = codec::encode(self.layout, &base) else { return };
+        let Ok(decoded) = codec::decode(self.layout, &bytes) else { return };
+        let view = decoded.view();
+        let Some(content) = view.get(&place.path) else { return };
+        let content = content.node().start as usize..content.node().end as usize;
+        let Ok(size) = u32::try_from(content.len()) else { return };
+        let before = tagged_field(tag, size, &[]).len();
+        let (mut inside, mut outside) = (Vec::new(), Vec::new());
+        view.walk(&mut |path, _, node| {
+            if path.strip_prefix(&place.path).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '['])) {
+                self.edits_of(node, &bytes, &mut Edits::new(path, &mut inside));
+            }
+        });
+        let name = place.name();
+        let mut edits = Edits::new(&place.path, &mut outside);
+        let number = content.start - before;
+        for (what, slug, at) in
+            [("number", "known-tag-number-", number), ("size", "known-tag-size-", number + varint(tag).len())]
+        {
+            if let Some(&byte) = bytes.get(at).filter(|byte| **byte < 0x80) {
+                edits.varint(slug, &format!("{what} of the tagged field"), &name, at, byte);
+            }
+        }
+        // The size goes with what is inside; nothing else of the section does.
+        let resized = |edit: &Edit| {
+            let inside = replaced(bytes.get(..content.end)?, edit.span.clone(), &edit.with)?;
+            let inside = inside.get(content.start..)?;
+            let field = tagged_field(tag, u32::try_from(inside.len()).ok()?, inside);
+            Some([bytes.get(..number)?, &field, bytes.get(content.end..)?].concat())
+        };
+        let inside = inside.into_iter().filter_map(|edit| resized(&edit).map(|changed| (edit, changed)));
+        let outside = outside
+            .into_iter()
+            .filter_map(|edit| replaced(&bytes, edit.span.clone(), &edit.with).map(|changed| (edit, changed)));
+        let all: Vec<(Edit, Vec<u8>)> = inside.chain(outside).collect();
+        for (edit, changed) in all {
+            self.mutated(&base, Some(&bytes), edit, changed);
+        }
+    }
+
+    /// A value of a tagged field that is not its default: the smallest that there is.
+    fn present(&self, place: &Place<'_>) -> Value {
+        let smallest = self.layout.smallest_value(place.wire);
+        match &place.field.default {
+            default if *default != smallest => smallest,
+            Value::Bool(_) => Value::Bool(true),
+            Value::Integer(_) => Value::Integer(1),
+            _ => Value::String("a".to_owned()),
+        }
+    }
+
+    /// A changed message: of the smallest one, unless another parent is given.
+    fn mutated(&mut self, base: &Value, parent: Option<&Vec<u8>>, edit: Edit, changed: Vec<u8>) {
+        let (value, values) = self.readings(base, &edit, &changed);
+        let also_cite = (edit.rule.contains("tag") || edit.rule.contains("uvarint")).then_some("KIP-482");
+        self.made.push(Made {
+            slug: edit.slug,
+            rule: edit.rule,
+            path: edit.path,
+            also_cite,
+            requires: edit.requires,
+            bytes: Some(changed),
+            value,
+            values,
+            mutation: Some(edit.mutation),
+            parent: parent.cloned(),
+            ..Made::default()
+        });
+    }
+
     /// The right readings of changed bytes that a codec may take; none of those that it must refuse.
-    fn readings(&self, edit: &Edit, changed: &[u8]) -> (Option<Json>, Vec<Json>) {
-        let smallest = &self.smallest;
+    fn readings(&self, base: &Value, edit: &Edit, changed: &[u8]) -> (Option<Json>, Vec<Json>) {
         let json = |value: &Value| {
             let bytes = codec::encode(self.layout, value).unwrap_or_default();
             self.stated(&bytes)
         };
-        let tagged = |tags: Tags| json(&with_tags(smallest, &edit.path, tags));
+        let tagged = |tags: Tags| json(&with_tags(base, &edit.path, tags));
         let tag = self.tag;
         match edit.rule {
-            "bool-other" => (json(&with(smallest, &edit.path, Value::Bool(true))), Vec::new()),
-            "negative-length-nullable" => (json(&with(smallest, &edit.path, Value::Null)), Vec::new()),
-            "uvarint-non-minimal" | "uvarint-high-bits" | "left-over" => (json(smallest), Vec::new()),
-            "tags-unordered" => (tagged(vec![(tag, vec![0xaa]), (tag + 1, vec![0xbb])]), Vec::new()),
+            _ if !edit.tags.is_empty() => (tagged(edit.tags.clone()), Vec::new()),
+            _ if edit.null => (json(&with(base, &edit.path, Value::Null)), Vec::new()),
+            "bool-other" => (json(&with(base, &edit.path, Value::Bool(true))), Vec::new()),
+            "uvarint-non-minimal" | "uvarint-high-bits" | "left-over" => (json(base), Vec::new()),
             "tag-repeated" => {
                 let steps = edit.path.split('.').filter(|step| !step.is_empty());
                 let pointer: String = steps.map(|step| format!("/{}", step.replace("[0]", "/0"))).collect();
                 let kept = |payloads: &[u8]| {
                     let tags = payloads.iter().map(|byte| json!({ "tag": tag, "hex": codec::hex(&[*byte]) }));
-                    let mut whole = json(smallest)?;
+                    let mut whole = json(base)?;
                     whole.pointer_mut(&pointer)?["_tags"] = tags.collect();
                     Some(whole)
                 };
@@ -629,16 +838,13 @@ impl<'l> Maker<'l> {
         }
     }
 
-    fn edits_of(&self, node: NodeRef<'_>, edits: &mut Edits<'_>) {
-        let bytes = &self.bytes;
+    /// Everything that may be wrong with one node of a message.
+    fn edits_of(&self, node: NodeRef<'_>, bytes: &[u8], edits: &mut Edits<'_>) {
         let (start, end) = (node.node().start as usize, node.node().end as usize);
         let left = bytes.len() - start;
-        let name = edits.name();
         let Some(wire) = node.wire() else { return };
-        let element = edits.path.ends_with(']');
-        if element && !matches!(wire, WireType::Struct { .. }) {
-            return;
-        }
+        let name = name(edits.path, Some(wire));
+        let mut edits = edits.of(wire);
         let (counted, compact, nullable, array) = match wire {
             WireType::Fixed(Fixed::Bool) => {
                 for (slug, byte) in [("2", 2u8), ("255", 255)] {
@@ -661,8 +867,11 @@ impl<'l> Maker<'l> {
                     let mutation = format!("the marker of {name} made 2");
                     edits.add("marker-2", "struct-marker", start..start + 1, vec![2], requires, mutation);
                 }
-                if node.node().kind == NodeKind::Struct && node.structure().is_some_and(|it| it.flexible) {
-                    self.tag_edits(&name, end - 1, edits);
+                let flexible = node.structure().is_some_and(|structure| structure.flexible);
+                // A section that holds a known tag is changed in the message without one.
+                let empty = node.children().all(|child| child.node().kind != NodeKind::TagSection);
+                if flexible && empty {
+                    self.tag_edits(&name, end - 1, bytes.len(), &mut edits);
                 }
                 return;
             }
@@ -730,7 +939,20 @@ impl<'l> Maker<'l> {
         let rule = if nullable { "negative-length-nullable" } else { no_null };
         let mutation = format!("the {counted} of {name} made {said}");
         // In place of all of it: what follows must not be taken for what a null has not.
-        edits.add(slug, rule, start..end, encoded(below), requires, mutation);
+        edits.put(slug, rule, start..end, encoded(below), requires.clone(), mutation).null = nullable;
+        if compact && nullable {
+            let requires = format!(
+                "A varint with needless bytes, here the {counted} of a null {name}, is refused or stands for the same."
+            );
+            let mutation = format!("{name} made null, its {counted} written in five bytes");
+            let with = vec![0x80, 0x80, 0x80, 0x80, 0];
+            edits.put("null-five-bytes", "uvarint-non-minimal", start..end, with, requires, mutation).null = true;
+        } else if !compact {
+            let lowest = if wide == 4 { i64::from(i32::MIN) } else { i64::from(i16::MIN) };
+            let mutation = format!("the {counted} of {name} made {lowest}");
+            let requires = requires.replace("of -2 is", &format!("of {lowest} is"));
+            edits.put("lowest", rule, start..end, encoded(lowest), requires, mutation).null = nullable;
+        }
         if let WireType::String { compact, .. } = wire {
             for (slug, text) in
                 [("overlong-utf8", "c080"), ("surrogate", "eda080"), ("cut-utf8", "e282"), ("not-utf8", "fffe")]
@@ -751,9 +973,9 @@ impl<'l> Maker<'l> {
     }
 
     /// Everything that may be wrong with a tag section, which is the zero byte at `at`.
-    fn tag_edits(&self, name: &str, at: usize, edits: &mut Edits<'_>) {
+    fn tag_edits(&self, name: &str, at: usize, length: usize, edits: &mut Edits<'_>) {
         let tag = self.tag;
-        let left = self.bytes.len() - at - 1;
+        let left = length - at - 1;
         let mut add =
             |slug: &str, rule, with, requires, mutation| edits.add(slug, rule, at..at + 1, with, requires, mutation);
         let past = |what: &str| {
@@ -781,7 +1003,11 @@ impl<'l> Maker<'l> {
         let (first, second) = (tagged_field(tag, 1, &[0xaa]), tagged_field(tag + 1, 1, &[0xbb]));
         let requires = format!("Tagged fields of {name} out of order are refused, or all are read.");
         let mutation = format!("tagged fields {} and {tag} added to {name} in this order", tag + 1);
-        add("tags-unordered", "tags-unordered", tagged_fields(&[second, first.clone()]), requires, mutation);
+        let unordered = tagged_fields(&[second, first.clone()]);
+        edits.put("tags-unordered", "tags-unordered", at..at + 1, unordered, requires, mutation).tags =
+            vec![(tag, vec![0xaa]), (tag + 1, vec![0xbb])];
+        let mut add =
+            |slug: &str, rule, with, requires, mutation| edits.add(slug, rule, at..at + 1, with, requires, mutation);
         let requires = format!(
             "A tagged field of {name} that stands there twice is refused, or all, the first or the last are kept."
         );
@@ -794,6 +1020,24 @@ impl<'l> Maker<'l> {
             add(slug, "tag-reserved", tagged_fields(&[tagged_field(number, 1, &[0xaa])]), requires, mutation);
         }
         edits.varint("tags-", "count of tagged fields", name, at, 0);
+        // Of a struct inside, the config APIs stand for all.
+        if !edits.path.is_empty() && !config_api(self.layout.spec()) {
+            return;
+        }
+        let number = u8::try_from(tag).unwrap_or(0x7f);
+        for (prefix, what, byte) in [("unknown-tag-number-", "number", number), ("unknown-tag-size-", "size", 1)] {
+            let first = edits.made.len();
+            edits.varint(prefix, &format!("{what} of a tagged field"), name, at, byte);
+            for edit in edits.made.iter_mut().skip(first) {
+                let odd = std::mem::take(&mut edit.with);
+                let field = if what == "number" { [odd, vec![1]] } else { [vec![number], odd] };
+                edit.with = [vec![1], field.concat(), vec![0xaa]].concat();
+                edit.mutation = format!("a tagged field {number} added, {}", edit.mutation);
+                if edit.rule != "uvarint-overlong" {
+                    edit.tags = vec![(number.into(), vec![0xaa])];
+                }
+            }
+        }
     }
 
     /// Every proper prefix of the smallest message.
@@ -847,18 +1091,28 @@ struct Edit {
     with: Vec<u8>,
     requires: String,
     mutation: String,
+    /// The unknown tagged fields that the place has if that is taken.
+    tags: Tags,
+    /// Whether the place is null if that is taken.
+    null: bool,
 }
 
 /// The changes at one path.
 struct Edits<'e> {
     path: &'e str,
+    /// Type of what is there.
+    wire: Option<WireType>,
     made: &'e mut Vec<Edit>,
 }
 
-impl Edits<'_> {
-    /// What sentences call the place.
-    fn name(&self) -> String {
-        if self.path.is_empty() { "the message".to_owned() } else { plain(self.path) }
+impl<'e> Edits<'e> {
+    fn new(path: &'e str, made: &'e mut Vec<Edit>) -> Edits<'e> {
+        Edits { path, wire: None, made }
+    }
+
+    /// The same, where the type is known.
+    fn of(&mut self, wire: WireType) -> Edits<'_> {
+        Edits { path: self.path, wire: Some(wire), made: self.made }
     }
 
     fn add(
@@ -870,8 +1124,24 @@ impl Edits<'_> {
         requires: String,
         mutation: String,
     ) {
-        let slug = if self.path.is_empty() { slug.to_owned() } else { format!("{}-{slug}", kebab_path(self.path)) };
-        self.made.push(Edit { slug, rule, path: self.path.to_owned(), span, with, requires, mutation });
+        self.put(slug, rule, span, with, requires, mutation);
+    }
+
+    /// The same, to say more of it.
+    fn put(
+        &mut self,
+        what: &str,
+        rule: &'static str,
+        span: Range<usize>,
+        with: Vec<u8>,
+        requires: String,
+        mutation: String,
+    ) -> &mut Edit {
+        let slug = if self.path.is_empty() { what.to_owned() } else { slug(self.path, self.wire, what) };
+        let (path, tags, null) = (self.path.to_owned(), Tags::new(), false);
+        self.made.push(Edit { slug, rule, path, span, with, requires, mutation, tags, null });
+        let last = self.made.len() - 1;
+        &mut self.made[last]
     }
 
     /// The varint `byte` at `at` written in each way that is not its own.
@@ -935,6 +1205,26 @@ fn plain(path: &str) -> String {
     path.replace("[0]", "")
 }
 
+/// What sentences call the place of a type: an element that is no struct `Field[]`.
+fn name(path: &str, wire: Option<WireType>) -> String {
+    match path {
+        "" => "the message".to_owned(),
+        _ if is_plain_element(path, wire) => plain(path) + "[]",
+        _ => plain(path),
+    }
+}
+
+/// The slug of what is at the place of a type.
+fn slug(path: &str, wire: Option<WireType>, what: &str) -> String {
+    let element = if is_plain_element(path, wire) { "-element" } else { "" };
+    format!("{}{element}-{what}", kebab_path(path))
+}
+
+/// Whether this is an element that is no struct.
+fn is_plain_element(path: &str, wire: Option<WireType>) -> bool {
+    path.ends_with(']') && wire.is_some_and(|wire| !matches!(wire, WireType::Struct { .. }))
+}
+
 fn kebab_path(path: &str) -> String {
     plain(path).split('.').map(kebab).collect::<Vec<_>>().join("-")
 }
@@ -981,6 +1271,12 @@ fn with_recipes(json: &Json) -> Json {
             Some((first, rest)) if rest.len() >= 16 && rest.iter().all(|element| element == first) => {
                 json!([{ "repeat": elements.len(), "value": with_recipes(first) }])
             }
+            Some((first, rest))
+                if rest.len() >= 127
+                    && let Some(field) = counting(elements) =>
+            {
+                json!([{ "repeat": elements.len(), "value": with_recipes(first), "count": field }])
+            }
             _ => elements.iter().map(with_recipes).collect(),
         },
         Json::Object(object) => match object.get("hex").and_then(Json::as_str) {
@@ -993,6 +1289,20 @@ fn with_recipes(json: &Json) -> Json {
         },
         other => other.clone(),
     }
+}
+
+/// The one field in which elements differ, counting up from 0.
+fn counting(elements: &[Json]) -> Option<&str> {
+    let first = elements.first()?.as_object()?;
+    let counts = |field: &&String| {
+        let mut expected = elements.first().cloned().unwrap_or_default();
+        elements.iter().enumerate().all(|(number, element)| {
+            let text = first.get(*field).is_some_and(Json::is_string);
+            expected[field.as_str()] = if text { number.to_string().into() } else { number.into() };
+            *element == expected
+        })
+    };
+    first.keys().find(counts).map(String::as_str)
 }
 
 /// Bytes as the files write them: hex, or where a few bytes repeat many times, parts.

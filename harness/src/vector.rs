@@ -7,6 +7,7 @@ use crate::results::{CaseInfo, Level};
 use codec::{AbsentFields, ApiVersion, DecodeError, FrameLayout, Layout, MessageSpec, Protocol, Value, VersionRange};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -90,8 +91,20 @@ pub struct Source {
     pub versions: Vec<String>,
     /// Whose codec it is.
     pub family: String,
+    /// Whether its messages come from Apache Kafka's definitions, at first or second hand, or from definitions of its own.
+    pub definitions: Definitions,
     /// What it is.
     pub what: String,
+}
+
+/// Where a source has its messages from. What two copies of one definition agree on need not be right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Definitions {
+    /// Apache Kafka's definitions.
+    Apache,
+    /// Definitions that somebody else wrote.
+    Own,
 }
 
 /// Which part of a frame the bytes of a case are.
@@ -486,6 +499,18 @@ struct SourcesFile {
 }
 
 impl Vectors {
+    /// Whether one of these authors, `name@version`, has definitions of its own.
+    pub fn has_own_definitions(&self, authors: &[String]) -> bool {
+        let source = |author: &String| self.sources.get(author.split('@').next()?);
+        authors.iter().filter_map(source).any(|source| source.definitions == Definitions::Own)
+    }
+
+    /// Valid cases that nobody vouches for who has definitions of their own: their `reasoning` says why.
+    pub fn without_own_definitions(&self) -> impl Iterator<Item = &Vector> {
+        let valid = |case: &&Vector| case.rule.result == Expected::Valid;
+        self.cases.iter().filter(valid).filter(|case| !self.has_own_definitions(&case.source))
+    }
+
     /// Loads and lints `rules.json`, `sources.json` and the case files, each a name and a text.
     pub fn load(protocol: &Protocol, rules: &str, sources: &str, files: &[(&str, &str)]) -> Result<Vectors, Vec<Lint>> {
         let file_lint = |file: &str, error: serde_json::Error| {
@@ -652,9 +677,11 @@ impl Loading<'_> {
         whats.extend(checked.into_iter().filter_map(|found| Some(format!("cite: {}", found.err()?))));
     }
 
-    /// Every valid case has two authors of two families, none of them us, or is a mutation of one that has.
+    /// Every valid case has two authors of two families, none of them us and one with definitions of its own; every other
+    /// case is a mutation of one that has.
     fn authors(&self, rule: &Rule, case: &RawCase, whats: &mut Vec<String>) {
         let mut families = BTreeSet::new();
+        let mut own = false;
         for author in &case.source {
             let (name, version) = author.split_once('@').unwrap_or((author, ""));
             match self.vectors.sources.get(name) {
@@ -664,6 +691,7 @@ impl Loading<'_> {
                 }
                 Some(source) => {
                     families.insert(source.family.as_str());
+                    own |= source.definitions == Definitions::Own;
                 }
             }
             if name == "reference" || name == "kafka-conform" {
@@ -674,6 +702,11 @@ impl Loading<'_> {
         match rule.result {
             Expected::Valid if families.len() < 2 && case.reasoning.is_none() => {
                 whats.push("source: a valid case has authors of two families".to_owned());
+            }
+            Expected::Valid if !own && case.reasoning.is_none() => {
+                let what =
+                    "source: a valid case has an author with definitions of its own, or a reasoning why there is none";
+                whats.push(what.to_owned());
             }
             Expected::Acceptable | Expected::Invalid
                 if case.source.is_empty() && !(case.parent.is_some() && case.mutation.is_some()) =>
@@ -686,16 +719,21 @@ impl Loading<'_> {
     }
 
     fn duplicates(&mut self) {
-        let mut seen: BTreeMap<(&str, i16, &str, &[u8]), &str> = BTreeMap::new();
+        let mut seen: BTreeMap<_, &str> = BTreeMap::new();
         let mut lints = Vec::new();
         for case in &self.vectors.cases {
-            let Some(bytes) = &case.bytes else { continue };
-            let key = (&*case.spec.name, case.version.0, case.part.name(), bytes.as_slice());
+            let (what, content) = match (&case.bytes, &case.value) {
+                (Some(bytes), _) => ("bytes", Cow::from(bytes)),
+                // What an encoder must refuse has no bytes.
+                (None, Some(value)) => ("value", value.to_string().into_bytes().into()),
+                (None, None) => continue,
+            };
+            let key = (&*case.spec.name, case.version.0, case.part.name(), content);
             if let Some(first) = seen.insert(key, &case.id) {
                 lints.push(Lint {
                     file: format!("{}.json", kebab(&case.spec.name)),
                     case: case.id.clone(),
-                    what: format!("the same bytes as {first}"),
+                    what: format!("the same {what} as {first}"),
                 });
             }
         }
@@ -744,10 +782,19 @@ fn prefixes(whole: &Vector, cuts: &str) -> Result<Vec<Vector>, String> {
 }
 
 /// A value with its recipes written out: `{"repeat": n, "text": ".."}` is long text, `[{"repeat": n, "value": ..}]` a
-/// list of n equal elements. The error is that they make too much.
+/// list of n equal elements, and with `"count": FIELD` elements whose field counts up from 0. The error is that they make
+/// too much, or that there is no such field.
 pub fn expand_recipes(json: &Json) -> Result<Json, String> {
     let mut room = EXPANDED_LIMIT;
     expand(json, &mut room)
+}
+
+/// An element of a list of which one field counts up from 0: a number, or one in digits where `value` has text there.
+fn counted(value: &Json, field: &str, number: usize) -> Result<Json, String> {
+    let mut value = value.clone();
+    let place = value.get_mut(field).ok_or_else(|| format!("count: the elements have no {field}"))?;
+    *place = if place.is_string() { number.to_string().into() } else { number.into() };
+    Ok(value)
 }
 
 /// Takes what it makes off `room`, before it is made.
@@ -756,25 +803,28 @@ fn expand(json: &Json, room: &mut usize) -> Result<Json, String> {
         *room = room.checked_sub(what).ok_or_else(too_large)?;
         Ok(())
     };
-    let times = |object: &serde_json::Map<String, Json>| {
-        let times = object.get("repeat").filter(|_| object.len() == 2)?.as_u64()?;
+    let times = |object: &serde_json::Map<String, Json>, members: usize| {
+        let times = object.get("repeat").filter(|_| object.len() == members)?.as_u64()?;
         Some(usize::try_from(times).unwrap_or(usize::MAX))
     };
     take(room, 1)?;
     Ok(match json {
         Json::Array(elements) => {
             if let [Json::Object(object)] = elements.as_slice()
-                && let (Some(times), Some(value)) = (times(object), object.get("value"))
+                && let count = object.get("count").and_then(Json::as_str)
+                && let members = if count.is_some() { 3 } else { 2 }
+                && let (Some(times), Some(value)) = (times(object, members), object.get("value"))
             {
                 let before = *room;
                 let value = expand(value, room)?;
                 take(room, (before - *room).saturating_mul(times.saturating_sub(1)))?;
-                return Ok(vec![value; times].into());
+                let Some(field) = count else { return Ok(vec![value; times].into()) };
+                return (0..times).map(|number| counted(&value, field, number)).collect();
             }
             elements.iter().map(|element| expand(element, room)).collect::<Result<_, _>>()?
         }
         Json::Object(object) => {
-            if let (Some(times), Some(text)) = (times(object), object.get("text").and_then(Json::as_str)) {
+            if let (Some(times), Some(text)) = (times(object, 2), object.get("text").and_then(Json::as_str)) {
                 take(room, text.len().saturating_mul(times))?;
                 return Ok(text.repeat(times).into());
             }
@@ -835,6 +885,8 @@ fn shape(vector: &Vector, whats: &mut Vec<String>) {
         }
         (Expected::Refused, None, _) => whats.push("a case that must be refused has a value".to_owned()),
         (Expected::Refused, _, Some(_)) => whats.push("a case that must be refused has no bytes".to_owned()),
+        // Which our own encoder sorts.
+        (Expected::Refused, Some(Ok(_)), None) if vector.rule.outcomes.contains(&Allowed::TagsDroppedOrKept) => {}
         (Expected::Refused, Some(Ok(value)), None) if vector.layout.encode(&value).is_ok() => {
             whats.push(format!("version {version}: the value encodes, the rule says refused"));
         }
@@ -856,6 +908,11 @@ mod tests {
         let list = json!({ "A": [{ "repeat": 2, "value": { "N": 1 } }], "B": [{ "repeat": 2 }] });
         assert_eq!(expand_recipes(&list), Ok(json!({ "A": [{ "N": 1 }, { "N": 1 }], "B": [{ "repeat": 2 }] })));
         assert_eq!(expand_recipes(&json!([{ "repeat": 0, "value": 1 }])), Ok(json!([])));
+        let counted = json!([{ "repeat": 2, "value": { "N": "", "I": 7, "V": 1 }, "count": "N" }]);
+        assert_eq!(expand_recipes(&counted), Ok(json!([{ "N": "0", "I": 7, "V": 1 }, { "N": "1", "I": 7, "V": 1 }])));
+        let counted = json!([{ "repeat": 2, "value": { "N": "", "I": 7 }, "count": "I" }]);
+        assert_eq!(expand_recipes(&counted), Ok(json!([{ "N": "", "I": 0 }, { "N": "", "I": 1 }])));
+        assert!(expand_recipes(&json!([{ "repeat": 2, "value": { "N": "" }, "count": "M" }])).is_err());
     }
 
     /// Each would fill the memory of any machine, or take for ever.

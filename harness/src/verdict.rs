@@ -322,6 +322,16 @@ fn must_refuse(case: &Vector, bytes: &[u8]) -> Finding {
         Ok(value) => case.layout.encode(&value).is_ok_and(|without| without == bytes),
         Err(_) => false,
     };
+    if allows(case, Allowed::TagsDroppedOrKept) {
+        // Our own encoder sorts them.
+        let value = case.layout.from_json(&json, AbsentFields::Drop).unwrap_or_default();
+        let dropped = case.layout.encode(&without_tags(&value)).is_ok_and(|without| without == bytes);
+        return match (left_out, dropped) {
+            (true, _) => Finding::variant("tagged fields written in ascending order"),
+            (_, true) => Finding::variant("unknown tags dropped"),
+            _ => Finding::against(Class::WrongBytes, "tagged fields written out of order"),
+        };
+    }
     if left_out && allows(case, Allowed::Value) {
         return Finding::variant("left out what the version lacks");
     }

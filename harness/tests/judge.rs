@@ -302,15 +302,66 @@ fn the_lint_names_file_case_and_fault() {
     says(with("versions", "4-9".into()), "not all in 0-4");
     says(with("cite", json!(["DescribeConfigsRequest.Nothing"])), "cite");
     says(with("cite", json!([])), "at least one source");
-    says(with("cite", json!(["owner/repository#1", "KAFKA-1"])), "cite what binds");
+    says(with("cite", json!(["apache/kafka#9046", "KAFKA-18659"])), "cite what binds");
+    says(with("cite", json!(["KIP-99999"])), "not in vectors/citations.txt");
+    says(with("cite", json!(["KIP-482", "owner/repository#1"])), "not in vectors/citations.txt");
     says(with("requires", "".into()), "requires");
     says(with("source", json!(["kafka-clients@4.4.0"])), "two families");
+    says(with("source", json!(["kafka-clients@4.4.0", "kafka-python@3.0.12"])), "definitions of its own");
     says(with("source", json!(["kafka-clients@4.4.0", "kmsg@9.9.9"])), "no version");
     says(with("source", json!(["reference@0.1.0", "kmsg@1.15.1"])), "vouches for nothing");
     says(with("id", "No Slug".into()), "an id is made of");
     says(with("value", json!({ "Resources": [], "Nonsense": 1 })), "no field");
     says(with("parent", "nowhere".into()), "there is no case \"nowhere\"");
     says(with("surprise", 1.into()), "unknown field `surprise`");
+
+    // A case that is a mutation of another says of which and how, unless somebody made it.
+    let mut cut = good.clone();
+    for member in ["value", "source"] {
+        cut.as_object_mut().unwrap().remove(member);
+    }
+    cut["rule"] = "truncated".into();
+    cut["bytes"] = json!({ "4": "01 00" });
+    for (parent, mutation) in [(None, None), (Some("no-resources"), None), (None, Some("cut"))] {
+        let mut case = cut.clone();
+        parent.into_iter().for_each(|parent| case["parent"] = parent.into());
+        mutation.into_iter().for_each(|mutation| case["mutation"] = mutation.into());
+        says(lints(case), "parent and mutation, or a source, are missing");
+    }
+}
+
+#[test]
+fn each_citation_that_is_listed_is_made() {
+    let mut texts = String::new();
+    for folder in ["codec", "broker", "client"] {
+        for file in std::fs::read_dir(format!("{ROOT}/vectors/{folder}")).unwrap() {
+            texts += &std::fs::read_to_string(file.unwrap().path()).unwrap();
+        }
+    }
+    let listed: Vec<&str> = kafka_conform::cite::listed().collect();
+    assert!(listed.len() > 100, "{listed:?}");
+    for cite in listed {
+        assert!(texts.contains(&format!("\"{cite}\"")), "no case cites {cite}");
+    }
+}
+
+#[test]
+fn what_is_asked_twice_is_refused() {
+    let case = |id: &str, keys: Json| {
+        json!({
+            "id": id, "rule": "encode-not-encodable", "versions": "4", "cite": ["DescribeConfigsRequest.Resources"],
+            "requires": "An encoder refuses a null.",
+            "value": { "Resources": keys, "IncludeSynonyms": false, "IncludeDocumentation": false },
+        })
+    };
+    let load = |cases: [Json; 2]| {
+        let file = json!({ "message": "DescribeConfigsRequest", "cases": cases }).to_string();
+        CASES.vectors.of_texts(definitions::bundled(), &[("describe-configs-request.json", &file)])
+    };
+    let nameless = json!([{ "ResourceType": 2, "ResourceName": null, "ConfigurationKeys": null }]);
+    assert!(load([case("one", Json::Null), case("other", nameless)]).is_ok());
+    let lints = load([case("one", Json::Null), case("other", Json::Null)]).unwrap_err();
+    assert!(lints.iter().any(|lint| lint.what.starts_with("the same value as codec/")), "{lints:?}");
 }
 
 #[test]
@@ -373,6 +424,15 @@ fn without_cases_each_kind_is_derived() {
     assert_eq!(*bytes("resources-configuration-keys-null", 4), [2, 0, 1, 0, 0, 0, 0, 0]);
     assert_eq!(*bytes("include-synonyms-2", 4), [2, 0, 1, 2, 1, 0, 2, 0, 0]);
     assert_eq!(*bytes("tags-unordered", 4), [2, 0, 1, 2, 1, 0, 0, 0, 2, 10, 1, 0xbb, 9, 1, 0xaa]);
+    assert_eq!(*bytes("unknown-tag-size-two-bytes", 4), [2, 0, 1, 2, 1, 0, 0, 0, 1, 9, 0x81, 0, 0xaa]);
+    // Four bytes follow the length of the key: five are claimed, which as a compact length is six.
+    assert_eq!(*bytes("resources-configuration-keys-element-claims-past-end", 4), [2, 0, 1, 2, 6, 0, 0, 0, 0]);
+    assert_eq!(*bytes("resources-configuration-keys-element-null", 0), [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0xff, 0xff]);
+    assert_eq!(*bytes("resources-lowest", 0), [0x80, 0, 0, 0]);
+    assert_eq!(
+        *bytes("resources-configuration-keys-null-five-bytes", 4),
+        [2, 0, 1, 0x80, 0x80, 0x80, 0x80, 0, 0, 0, 0, 0]
+    );
     let cuts = |slug: &str| of(slug, 4).cuts[&4].iter().copied().collect::<Vec<_>>();
     assert_eq!((cuts("cut-at"), cuts("cut-before-tags")), (vec![0, 1, 2, 3, 4, 6, 7], vec![5, 8]));
     let rules: std::collections::BTreeSet<&str> = derived.iter().map(|case| case.rule).collect();
@@ -381,6 +441,7 @@ fn without_cases_each_kind_is_derived() {
         "compact-string-long",
         "encode-field-not-in-version",
         "encode-not-encodable",
+        "encode-tags-unordered",
         "left-over",
         "missing-tag-section",
         "negative-length-nullable",
@@ -502,6 +563,39 @@ fn versions_that_are_the_same_on_the_wire_are_so_in_layouts_and_cases() {
 }
 
 #[test]
+fn known_tags_are_changed_inside_and_their_size_goes_with_them() {
+    let protocol = definitions::bundled();
+    let derived =
+        kafka_conform::derive::missing(protocol, protocol.message("ApiVersionsResponse").unwrap(), &[]).unwrap();
+    let of = |slug: &str| derived.iter().find(|case| case.slug == slug).unwrap_or_else(|| panic!("no {slug}"));
+    // By hand: no error, one API, no throttle time, and tag 0: one feature, its name "", its versions 0 to 0.
+    let with = |tag: &str| codec::parse_hex(&format!("0000 02 0000 0000 0000 00 00000000 01 {tag}")).unwrap();
+    assert_eq!(of("supported-features-1").bytes[&3], with("00 07 02 01 0000 0000 00"));
+    let claims = of("supported-features-claims-100-million");
+    assert_eq!(claims.bytes[&3], with("00 0a 81c2d72f 01 0000 0000 00"));
+    assert_eq!((claims.parent.as_deref(), claims.rule), (Some("supported-features-1"), "truncated"));
+    let bit_32 = of("supported-features-known-tag-number-bit-32");
+    assert_eq!(bit_32.bytes[&3], with("8080808010 07 02 01 0000 0000 00"));
+    assert_eq!(bit_32.value, of("supported-features-1").value);
+    assert_eq!(of("zk-migration-ready-255").bytes[&3], with("03 01 ff"));
+    assert_eq!(of("supported-features-tags-2-32-minus-1").bytes[&3], with("00 0b 02 01 0000 0000 ffffffff0f"));
+}
+
+#[test]
+fn tags_given_out_of_order_are_refused_sorted_or_dropped() {
+    let id = "codec/describe-configs-request/v4/encode-tags-descending";
+    // One resource of type 0 with the name "" and the key "", no options; tag 10 was given before tag 9.
+    let written =
+        |tags: &str| Observation::Bytes(codec::parse_hex(&format!("02 00 01 02 01 00 00 00 {tags}")).unwrap());
+    let said = |tags: &str| judged(id, Op::Encode, &written(tags));
+    assert_eq!(judged(id, Op::Encode, &Observation::Refused("no".into())), (Verdict::Pass, None));
+    assert_eq!(said("02 09 01 01 0a 01 02"), (Verdict::Variant, None));
+    assert_eq!(said("00"), (Verdict::Variant, None));
+    assert_eq!(said("02 0a 01 02 09 01 01"), (Verdict::Fail, Some(Class::WrongBytes)));
+    assert_eq!(said("01 0a 01 02"), (Verdict::Fail, Some(Class::WrongBytes)));
+}
+
+#[test]
 fn unknown_tags_are_written_in_ascending_order_however_they_are_given() {
     let case = case("codec/api-versions-response/v3/known-and-unknown-tags");
     let mut value = case.value.clone().unwrap();
@@ -544,7 +638,7 @@ fn an_id_stands_for_one_case_for_ever() {
     // Who made it, where it was seen and how it is said is not what it is.
     for (key, value) in [
         ("source", json!(["kafka-clients@4.4.0"])),
-        ("cite", json!(["KIP-482", "owner/repository#1"])),
+        ("cite", json!(["KIP-482", "apache/kafka#9046"])),
         ("requires", json!("Said otherwise.")),
         ("bytes", json!({ "4": "0100 0000" })),
         ("versions", json!("4-4")),

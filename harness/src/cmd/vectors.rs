@@ -170,6 +170,10 @@ fn lint(args: Lint) -> Outcome {
     if !lints.is_empty() {
         return said(&lints);
     }
+    let exceptions = cases.vectors.without_own_definitions().count();
+    if exceptions > 0 {
+        output::print(&format!("{exceptions} valid vectors without an author that has definitions of its own\n"))?;
+    }
     output::print(&format!(
         "{} vectors, 0 errors\n{} exchange cases, 0 errors\n{} client cases, 0 errors\n",
         cases.vectors.cases.len(),
@@ -250,7 +254,7 @@ fn vouched(
             continue;
         }
         let source = changes.iter().find(|change| change.case == case.slug).map(Change::source).unwrap_or_default();
-        if attest::families(&vectors.sources, &source).len() >= 2 {
+        if attest::families(&vectors.sources, &source).len() >= 2 && vectors.has_own_definitions(&source) {
             cases.push(case_json(case, &source));
         } else {
             let by = if source.is_empty() { "nobody".to_owned() } else { source.join(", ") };

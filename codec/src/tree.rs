@@ -960,7 +960,9 @@ fn fixed_value(json: &Json, fixed: Fixed) -> Result<Value, EncodeErrorKind> {
         }
         _ => match json.as_str() {
             Some(digits) => Value::Integer(digits.parse().map_err(|_| wanted)?),
-            None if json.is_number() => Value::Integer(json.as_i64().ok_or(EncodeErrorKind::OutOfRange(fixed.name()))?),
+            None if json.is_u64() || json.is_i64() => {
+                Value::Integer(json.as_i64().ok_or(EncodeErrorKind::OutOfRange(fixed.name()))?)
+            }
             None => return Err(wanted),
         },
     })
@@ -1001,8 +1003,8 @@ fn text_or_hex(json: &Json, wanted: &'static str) -> Result<Value, EncodeErrorKi
 fn unknown_tags(json: &Json) -> Result<Vec<(u32, Vec<u8>)>, EncodeErrorKind> {
     let wanted = || EncodeErrorKind::Type("array of {\"tag\": number, \"hex\": \"..\"}");
     let tag = |json: &Json| {
-        let number =
-            json.get("tag").and_then(Json::as_u64).and_then(|tag| u32::try_from(tag).ok()).ok_or_else(wanted)?;
+        let number = json.get("tag").and_then(Json::as_u64).ok_or_else(wanted)?;
+        let number = u32::try_from(number).map_err(|_| EncodeErrorKind::OutOfRange("tag"))?;
         let text = json.get("hex").and_then(Json::as_str).ok_or_else(wanted)?;
         Ok((number, parse_hex(text).map_err(EncodeErrorKind::Text)?))
     };

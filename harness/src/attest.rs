@@ -387,9 +387,9 @@ fn judged(protocol: &Protocol, peer: &str, adapter: &mut Adapter, case: &Vector,
     let mut seen = if verdict::declared(case, op, adapter.handshake()) {
         Observation::from(adapter.ask(verdict::request(case, op), DEADLINE))
     } else {
-        Observation::Unsupported(format!("it has no {} version {}", case.spec.name, case.version))
+        Observation::Undeclared(format!("it has no {} version {}", case.spec.name, case.version))
     };
-    if op == Op::Encode && matches!(seen, Observation::Unsupported(_)) {
+    if op == Op::Encode && matches!(seen, Observation::Unsupported(_) | Observation::Undeclared(_)) {
         let mut ask = |request: Json| Observation::from(adapter.ask(request, DEADLINE));
         seen = header_in_frame(protocol, case, &mut ask).unwrap_or(seen);
     }

@@ -455,10 +455,7 @@ impl Bench<'_> {
                 let seen = if verdict::declared(case, op, handshake) {
                     ask(verdict::request(case, op))
                 } else {
-                    Observation::Unsupported(format!(
-                        "{peer} does not have {} version {}",
-                        case.spec.name, case.version
-                    ))
+                    Observation::Undeclared(format!("{peer} does not have {} version {}", case.spec.name, case.version))
                 };
                 self.recorder.outcome(verdict::judge(case, op, &seen, peer, self.plan.level, started.elapsed()));
             }
@@ -736,6 +733,17 @@ fn one_line(text: &str) -> String {
 pub fn check_folder(out: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(out)
         .with_context(|| format!("{} cannot be made: choose another folder with --out", out.display()))?;
+    // Of two runs at once the report of one would be lost. Not every file system has locks.
+    if let Ok(folder) = File::open(out) {
+        if matches!(folder.try_lock(), Err(std::fs::TryLockError::WouldBlock)) {
+            anyhow::bail!(
+                "another run writes to {}: wait for its end, or choose another folder with --out",
+                out.display()
+            );
+        }
+        // Until this process ends.
+        std::mem::forget(folder);
+    }
     let path = out.join("results.jsonl");
     File::options()
         .create(true)

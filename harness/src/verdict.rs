@@ -1,9 +1,10 @@
 //! What a codec did with a case, and what that is worth: pure functions from observation to verdict.
 
 use crate::adapter::{self, Answer, Said};
+use crate::report::words::word;
 use crate::results::{At, Class, Level, Op, Outcome, Role, Verdict};
-use crate::vector::{Allowed, Expected, Vector};
-use codec::{AbsentFields, Value};
+use crate::vector::{Allowed, Expected, Part, Vector};
+use codec::{AbsentFields, EncodeErrorKind, Value};
 use serde_json::{Value as Json, json};
 use std::time::Duration;
 
@@ -18,8 +19,10 @@ pub enum Observation {
     Refused(String),
     /// It panicked, and the adapter caught it.
     Panicked(String),
-    /// It does not have this message, version or operation.
+    /// It says that it does not have this message, version, part or operation.
     Unsupported(String),
+    /// It was not asked: it does not declare this.
+    Undeclared(String),
     /// It died.
     Crashed(String),
     /// No answer in time.
@@ -180,13 +183,35 @@ fn got(seen: &Observation) -> Option<Json> {
         Observation::Crashed(how) => json!({ "crashed": how }),
         Observation::Hung(limit) => json!({ "no answer within ms": limit.as_millis() as u64 }),
         Observation::Memory(_) => json!({ "over the memory cap": true }),
-        Observation::Unsupported(_) | Observation::Broken(_) | Observation::Gone(_) => return None,
+        Observation::Unsupported(_) | Observation::Undeclared(_) | Observation::Broken(_) | Observation::Gone(_) => {
+            return None;
+        }
     })
+}
+
+/// Whether a peer that declares a message at a version must have this: it may lack headers and frames, an operation of its
+/// own to recode, and a way to be given unknown tags or what no value can be.
+fn must_have(case: &Vector, op: Op) -> bool {
+    let plain =
+        |json: &Json| case.layout.from_json(json, AbsentFields::Drop).is_ok_and(|v| v.iter().all(|v| tags(v) == 0));
+    case.part == Part::Body
+        && match op {
+            Op::Decode => true,
+            Op::Encode => case.rule.result == Expected::Valid && case.value.as_ref().is_some_and(plain),
+            _ => false,
+        }
 }
 
 fn find(case: &Vector, op: Op, seen: &Observation) -> Finding {
     match seen {
-        Observation::Unsupported(why) => Finding::of(Verdict::Unsupported, why),
+        // It is asked for nothing else than what it declares.
+        Observation::Unsupported(why) if must_have(case, op) => {
+            let (message, version) = (&case.spec.name, case.version);
+            let what =
+                format!("it declares to {} {message} version {version}, and then not to have it: {why}", word(op));
+            Finding::of(Verdict::HarnessError, adapter::broke_protocol(&what))
+        }
+        Observation::Unsupported(why) | Observation::Undeclared(why) => Finding::of(Verdict::Unsupported, why),
         Observation::Gone(why) => Finding::of(Verdict::NotRun, why),
         Observation::Broken(what) => Finding::of(Verdict::HarnessError, adapter::broke_protocol(what)),
         Observation::Crashed(how) => Finding::against(Class::Crash, format!("the process ended: {how}")),
@@ -224,6 +249,11 @@ fn decoded(case: &Vector, json: &Json, left: u64) -> Finding {
     let got = match case.layout.from_json(json, AbsentFields::Drop) {
         // Peers show unknown tags in wire order or by number: the order is a shim's affair.
         Ok(got) => by_tag(&got),
+        // How a value is written as JSON is the adapter's affair, and not the library's.
+        Err(error) if matches!(error.kind, EncodeErrorKind::Type(_) | EncodeErrorKind::Text(_)) => {
+            let what = format!("the value is not written as its types are: {error}");
+            return Finding::of(Verdict::HarnessError, adapter::broke_protocol(&what));
+        }
         Err(error) => {
             return Finding::against(Class::WrongValue, format!("a value the definition does not have: {error}"));
         }

@@ -58,7 +58,17 @@ fn what_ends_a_process_is_severe_whatever_was_asked() {
 
 #[test]
 fn a_codec_that_is_not_asked_or_broken_is_never_a_pass() {
-    assert_eq!(judged(SMALLEST, Op::Decode, &Observation::Unsupported("x".into())), (Verdict::Unsupported, None));
+    assert_eq!(judged(SMALLEST, Op::Decode, &Observation::Undeclared("x".into())), (Verdict::Unsupported, None));
+    // What it declares it was asked for; that it may lack is a part, or a way to be given what no value can be.
+    for op in [Op::Decode, Op::Encode] {
+        assert_eq!(judged(SMALLEST, op, &Observation::Unsupported("x".into())), (Verdict::HarnessError, None));
+    }
+    assert_eq!(judged(SMALLEST, Op::Recode, &Observation::Unsupported("x".into())), (Verdict::Unsupported, None));
+    let others = CASES.vectors.cases.iter().filter(|case| case.part.name() != "body" || case.rule.id == "unknown-tags");
+    for case in others {
+        let op = if case.rule.id == "unknown-tags" { Op::Encode } else { Op::Decode };
+        assert_eq!(judged(&case.id, op, &Observation::Unsupported("x".into())), (Verdict::Unsupported, None));
+    }
     assert_eq!(judged(SMALLEST, Op::Decode, &Observation::Gone("x".into())), (Verdict::NotRun, None));
     assert_eq!(judged(SMALLEST, Op::Decode, &Observation::Broken("x".into())), (Verdict::HarnessError, None));
     // An echo answers decode with bytes and encode with a value.
@@ -85,6 +95,18 @@ fn null_beside_a_value_is_neither_a_refusal_nor_an_excuse() {
     assert_eq!(seen, (Verdict::Pass, None));
 }
 
+fn with(value: &Json, field: &str, other: Json) -> Json {
+    let mut value = value.clone();
+    value[field] = other;
+    value
+}
+
+fn with_type(value: &Json, other: Json) -> Json {
+    let mut value = value.clone();
+    value["Resources"][0]["ResourceType"] = other;
+    value
+}
+
 #[test]
 fn an_answer_that_is_none_is_the_adapters_fault() {
     let value = case(SMALLEST).value.clone().expect("it has a value");
@@ -100,6 +122,13 @@ fn an_answer_that_is_none_is_the_adapters_fault() {
         json!({ "id": 1, "value": value, "left": "0" }),
         json!({ "id": 1, "value": value, "left": -1 }),
         json!({ "id": 1, "value": value, "left": 0.5 }),
+        // Values of another JSON type than the field's type is written in.
+        json!({ "id": 1, "value": with(&value, "ValidateOnly", json!(0)) }),
+        json!({ "id": 1, "value": with(&value, "ValidateOnly", json!("false")) }),
+        json!({ "id": 1, "value": with(&value, "Resources", json!({})) }),
+        json!({ "id": 1, "value": with_type(&value, json!(2.0)) }),
+        json!({ "id": 1, "value": with_type(&value, json!("two")) }),
+        json!({ "id": 1, "value": with_type(&value, json!(true)) }),
     ] {
         assert_eq!(answered(SMALLEST, Op::Decode, broken.clone()), (Verdict::HarnessError, None), "{broken}");
     }
@@ -136,6 +165,10 @@ fn a_valid_case_wants_its_value_and_its_bytes() {
     assert_eq!(fails(Op::Decode, Observation::Value(value.clone(), 1)), Some(Class::WrongValue));
     assert_eq!(fails(Op::Decode, Observation::Refused("no".into())), Some(Class::TooStrict));
     assert_eq!(fails(Op::Decode, Observation::Panicked("no".into())), Some(Class::Panic));
+    let far = |number: i64| Observation::Value(with_type(&value, number.into()), 0);
+    assert_eq!(fails(Op::Decode, far(128)), Some(Class::WrongValue), "no int8");
+    let tags = json!([{ "tag": 1_u64 << 32, "hex": "" }]);
+    assert_eq!(fails(Op::Decode, Observation::Value(with(&value, "_tags", tags), 0)), Some(Class::WrongValue));
     let mut unknown = value;
     unknown["Nonsense"] = 1.into();
     assert_eq!(fails(Op::Decode, Observation::Value(unknown, 0)), Some(Class::WrongValue));

@@ -509,6 +509,25 @@ fn an_interrupt_while_brokers_are_made_ready_is_told_and_leaves_nothing_running(
 }
 
 #[test]
+fn two_runs_do_not_write_to_one_folder() {
+    let out = tempfile::tempdir().unwrap();
+    let folder = std::fs::File::open(out.path()).unwrap();
+    folder.lock().unwrap();
+    let run = || {
+        let mut command = Command::new(binary());
+        let case = ["--case", "codec/alter-configs-request/v2/smallest"];
+        command.args(["matrix", "--peer", "reference", "--out"]).arg(out.path()).args(case).output().unwrap()
+    };
+    let output = run();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(3) && said.contains("another run writes to"), "{said}");
+    assert!(!out.path().join("results.jsonl").exists());
+    drop(folder);
+    assert_eq!(run().status.code(), Some(0));
+    assert_eq!(run().status.code(), Some(0));
+}
+
+#[test]
 fn a_run_on_a_disk_that_is_full_stops_and_says_so() {
     let out = tempfile::tempdir().unwrap();
     // A file may have 100 blocks of half a KiB or one, which stands for a disk with so much room.

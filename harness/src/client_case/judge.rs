@@ -58,6 +58,13 @@ pub(super) struct Judge<'a> {
     pub exchanges: &'a [Exchange],
 }
 
+/// Whether a text can be the name or version of a client's software (KIP-511).
+fn names_software(text: &str) -> bool {
+    let plain = |end: Option<char>| end.is_some_and(|character| character.is_ascii_alphanumeric());
+    let inside = |character: char| character.is_ascii_alphanumeric() || matches!(character, '-' | '.');
+    plain(text.chars().next()) && plain(text.chars().last()) && text.chars().all(inside)
+}
+
 impl<'a> Judge<'a> {
     /// Judges what came of the operation after `elapsed`.
     pub(super) fn judge(&self, answer: &Answer, elapsed: Duration) -> Result<(), Stopped> {
@@ -178,10 +185,22 @@ impl<'a> Judge<'a> {
         }
         match &exchange.decoded {
             Err(what) => Err(wrong(format!("{api} version {version} does not decode: {what}"))),
-            Ok(request) => match request.anomalies.first() {
-                Some(anomaly) => Err(wrong(format!("{api} version {version} holds {anomaly}"))),
-                None => Ok(()),
-            },
+            Ok(request) => {
+                if let Some(anomaly) = request.anomalies.first() {
+                    return Err(wrong(format!("{api} version {version} holds {anomaly}")));
+                }
+                // KIP-511: an answer to others is INVALID_REQUEST (42), and no real broker lets such a client in.
+                let names =
+                    ["ClientSoftwareName", "ClientSoftwareVersion"].into_iter().filter(|_| api == "ApiVersions");
+                let text = |field| request.body.get(field).and_then(Json::as_str);
+                match names.filter_map(|field| Some((field, text(field)?))).find(|(_, text)| !names_software(text)) {
+                    Some((field, text)) => {
+                        let what = "letters, digits, - and . are all that it may have, and neither sign at its ends";
+                        Err(wrong(format!("{field} is {text:?}: {what} (KIP-511)")))
+                    }
+                    None => Ok(()),
+                }
+            }
         }
     }
 

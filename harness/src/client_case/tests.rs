@@ -242,6 +242,43 @@ fn a_client_that_shows_what_came_passes() {
     assert_eq!(outcome.verdict, Verdict::Unsupported);
 }
 
+/// ApiVersions v3 of a software's name and version, as text of under 127 bytes.
+fn api_versions_3(name: &str, version: &str) -> String {
+    let text = |text: &str| format!("{:02x}{}", text.len() + 1, codec::hex(text.as_bytes()));
+    let rest = format!("0012 0003 00000001 0000 00 {} {} 00", text(name), text(version));
+    let size = parse_hex(&rest).unwrap().len();
+    format!("{size:08x} {rest}")
+}
+
+#[test]
+fn a_software_name_that_no_broker_lets_in_is_a_fault() {
+    let with = |name, software| {
+        let mut case = good();
+        case["broker"]["caps"] = json!({ "ApiVersions": "0-4" });
+        let text = json!({ "api": "DescribeConfigs", "cases": [case] }).to_string();
+        let protocol = definitions::bundled();
+        let case = load(&[("some.json", &text)], protocol).unwrap().remove(0);
+        let operations = BTreeMap::from([("describe_configs".to_owned(), OperationSupport::default())]);
+        let client = Client::meet(protocol, "fake@1", &operations, &mut |_, _| right()).unwrap();
+        let version = case.versions.lowest().unwrap();
+        run(protocol, &case, version, &client, Level::Must, &mut |message, _| {
+            let bootstrap = message["bootstrap"].as_str().unwrap();
+            exchange(bootstrap, &api_versions_3(name, software));
+            exchange(bootstrap, DESCRIBE);
+            right()
+        })
+    };
+    for (name, version) in [("a", "1"), ("apache-kafka-java", "4.4.0-SNAPSHOT"), ("x.y-z", "v1.0")] {
+        assert_eq!(with(name, version).verdict, Verdict::Pass, "{name} {version}");
+    }
+    for (name, version) in
+        [("", "1"), ("a", ""), ("my client", "1"), ("a!", "1"), ("a-", "1"), (".a", "1"), ("a", "v_1")]
+    {
+        let outcome = with(name, version);
+        assert_eq!((outcome.verdict, outcome.class), (Verdict::Fail, Some(Class::WrongBytes)), "{outcome:?}");
+    }
+}
+
 #[test]
 fn fields_that_did_not_come_are_invented() {
     for (field, value) in [

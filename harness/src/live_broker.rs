@@ -7,6 +7,7 @@ mod connection;
 mod conversation;
 mod evidence;
 mod message;
+mod node;
 mod own_request;
 mod presence;
 
@@ -20,6 +21,7 @@ use codec::{ApiKey, ApiVersion, MessageKind, Protocol, VersionRange};
 use serde_json::{Value as Json, json};
 
 use self::conversation::CaseRun;
+use self::node::Nodes;
 use self::own_request::{Refused, Why};
 use self::presence::LastSent;
 use crate::exchange::{Case, Consent};
@@ -37,6 +39,8 @@ const METADATA: &str = "Metadata";
 pub struct Target {
     /// Where it may listen: a name has several addresses, of which the first is taken that answers.
     pub addresses: Vec<SocketAddr>,
+    /// The host as it was given, where it was: a cluster's brokers are told apart by their names.
+    pub host: Option<String>,
     /// `name@version`, for the outcomes.
     pub peer: String,
     /// The release, where the broker is known to be Apache Kafka's own: variants are keyed by it.
@@ -81,8 +85,8 @@ pub struct LiveBroker<'p> {
     advertised: BTreeMap<ApiKey, VersionRange>,
     /// What is wrong with its first answer, after which the cases of ApiVersions version 0 alone can be run.
     unmet: Option<String>,
-    /// Its node id and one that no broker of the cluster has, once Metadata was answered.
-    nodes: OnceCell<(i64, i64)>,
+    /// Node ids of its cluster, once Metadata was answered.
+    nodes: OnceCell<Nodes>,
     /// What it was sent last, for the case that finds it gone.
     last_sent: RefCell<LastSent>,
     /// Why nothing can be asked of it any more.
@@ -195,35 +199,6 @@ impl<'p> LiveBroker<'p> {
     pub fn advertised(&self, api: &str) -> VersionRange {
         let key = self.protocol.api(api, MessageKind::Request).and_then(|spec| spec.api_key);
         key.and_then(|key| self.advertised.get(&key)).copied().unwrap_or(VersionRange::NONE)
-    }
-
-    /// Its node id and one that no broker of the cluster has. Asked until there is an answer: each case that stands on
-    /// it has its own evidence where there is none.
-    fn nodes(&self) -> Result<(i64, i64), Refused> {
-        if let Some(&nodes) = self.nodes.get() {
-            return Ok(nodes);
-        }
-        let metadata = self.ask(METADATA, &json!({ "Topics": [] }))?;
-        if let Some(error) = metadata.body["ErrorCode"].as_i64().filter(|&error| error != 0) {
-            return Err(Refused::by_error(METADATA, error));
-        }
-        match self.nodes_in(&metadata.body) {
-            Some(nodes) => Ok(*self.nodes.get_or_init(|| nodes)),
-            None => Err(metadata.lacking(self, "lists no broker")),
-        }
-    }
-
-    fn nodes_in(&self, metadata: &Json) -> Option<(i64, i64)> {
-        let brokers = metadata["Brokers"].as_array()?;
-        let mut ids: Vec<i64> = brokers.iter().filter_map(|broker| broker["NodeId"].as_i64()).collect();
-        ids.sort_unstable();
-        let listens_here = |broker: &&Json| {
-            let host = broker["Host"].as_str().unwrap_or_default();
-            let here = host == self.address.ip().to_string() || host == "localhost" && self.address.ip().is_loopback();
-            here && broker["Port"].as_i64() == Some(self.address.port().into())
-        };
-        let own = brokers.iter().find(listens_here).and_then(|broker| broker["NodeId"].as_i64());
-        Some((own.or(ids.first().copied())?, ids.last()? + 98))
     }
 
     /// Runs a case at each of its versions.
@@ -395,7 +370,8 @@ mod tests {
             set_size(&mut answer);
             Some(answer)
         };
-        let target = Target { addresses: vec![broker(many)], peer: "some@1".into(), release: None, run_id: None };
+        let target =
+            Target { addresses: vec![broker(many)], host: None, peer: "some@1".into(), release: None, run_id: None };
         let settings = Settings { seed: 1, consents: BTreeSet::new(), level: Level::Must };
         let broker = LiveBroker::connect(target, definitions::bundled(), settings).unwrap();
         let mut case = with_need(json!({ "ApiKeys[].ApiKey": [1] }));
@@ -517,7 +493,8 @@ mod tests {
     }
 
     fn judge_case(case: &Case, reply: Reply) -> Outcome {
-        let target = Target { addresses: vec![broker(reply)], peer: "some@1".into(), release: None, run_id: None };
+        let target =
+            Target { addresses: vec![broker(reply)], host: None, peer: "some@1".into(), release: None, run_id: None };
         let consents = BTreeSet::from([Consent::Describe, Consent::Hostile]);
         let settings = Settings { seed: 1, consents, level: Level::Must };
         let broker = LiveBroker::connect(target, definitions::bundled(), settings).unwrap();
@@ -685,7 +662,13 @@ mod tests {
     #[test]
     fn what_a_case_needs_makes_it_unsupported_and_nothing_else_does() {
         let judge = |expect: Json, reply: Reply| {
-            let target = Target { addresses: vec![broker(reply)], peer: "some@1".into(), release: None, run_id: None };
+            let target = Target {
+                addresses: vec![broker(reply)],
+                host: None,
+                peer: "some@1".into(),
+                release: None,
+                run_id: None,
+            };
             let settings = Settings { seed: 1, consents: BTreeSet::new(), level: Level::Must };
             let broker = LiveBroker::connect(target, definitions::bundled(), settings).unwrap();
             broker.run_version(&with_need(expect), ApiVersion(0)).verdict
@@ -699,7 +682,8 @@ mod tests {
     #[test]
     fn a_broker_that_lets_too_many_deadlines_pass_is_given_up() {
         let silent = |frame: &[u8]| Some(if own(frame) { honest(frame)? } else { Vec::new() });
-        let target = Target { addresses: vec![broker(silent)], peer: "some@1".into(), release: None, run_id: None };
+        let target =
+            Target { addresses: vec![broker(silent)], host: None, peer: "some@1".into(), release: None, run_id: None };
         let consents = BTreeSet::from([Consent::Describe, Consent::Hostile]);
         let settings = Settings { seed: 1, consents, level: Level::Must };
         let broker = LiveBroker::connect(target, definitions::bundled(), settings).unwrap();
@@ -737,7 +721,8 @@ mod tests {
 
     #[test]
     fn what_is_not_advertised_is_unsupported() {
-        let target = Target { addresses: vec![broker(honest)], peer: "some@1".into(), release: None, run_id: None };
+        let target =
+            Target { addresses: vec![broker(honest)], host: None, peer: "some@1".into(), release: None, run_id: None };
         let settings = Settings { seed: 1, consents: BTreeSet::new(), level: Level::Must };
         let outcomes = run(target, definitions::bundled(), exchanges(), settings).unwrap();
         let verdict = |case: &str| outcomes.iter().find(|outcome| outcome.case == case).unwrap().verdict;
@@ -752,7 +737,8 @@ mod tests {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
         drop(listener);
-        let target = Target { addresses: vec![address], peer: "some@1".into(), release: None, run_id: None };
+        let target =
+            Target { addresses: vec![address], host: None, peer: "some@1".into(), release: None, run_id: None };
         let settings = Settings { seed: 1, consents: BTreeSet::new(), level: Level::Must };
         let error = LiveBroker::connect(target, definitions::bundled(), settings).unwrap_err();
         let says = "some@1: no connection: connection refused: is the broker up, and is this where it listens?";
@@ -764,7 +750,7 @@ mod tests {
         let closed = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
         let settings = || Settings { seed: 1, consents: BTreeSet::new(), level: Level::Must };
         let connect = |addresses| {
-            let target = Target { addresses, peer: "some@1".into(), release: None, run_id: None };
+            let target = Target { addresses, host: None, peer: "some@1".into(), release: None, run_id: None };
             LiveBroker::connect(target, definitions::bundled(), settings())
         };
         let (other, right) = (broker(|_| None), broker(honest));

@@ -485,6 +485,7 @@ impl Bench<'_> {
         let broker = apache_kafka::Broker::start(&installation)?;
         let target = live_broker::Target {
             addresses: vec![broker.address()],
+            host: None,
             peer: candidate.name(),
             release: Some(peer.version.clone()),
             run_id: None,

@@ -37,6 +37,7 @@ fn judge(broker: &Broker, cases: &[Case]) -> Vec<Outcome> {
 fn try_judge(broker: &Broker, cases: &[Case]) -> Result<Vec<Outcome>, Unreachable> {
     let target = Target {
         addresses: vec![broker.address()],
+        host: None,
         peer: format!("apache-kafka@{}", broker.version()),
         release: Some(broker.version().to_owned()),
         run_id: None,

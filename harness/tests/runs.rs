@@ -5,6 +5,7 @@
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -371,6 +372,52 @@ fn metadata_that_is_refused_is_no_fault() {
     let server = Server::start(|_, request| advertise(&[[18, 0], [32, 1]], request, |_, _| Act::Close));
     let lacking = server.certify(&["--case", OF_THE_BROKER]);
     assert_eq!(lacking.outcomes()[0].verdict, Verdict::Unsupported, "{:?}", lacking.outcomes()[0]);
+}
+
+/// Where the server of the test below listens.
+static ITS_PORT: AtomicU16 = AtomicU16::new(0);
+
+/// Metadata 1 lists node 3 at port 2 and node 7 at `port`, under names that nobody resolves (id, host, port, no rack), a
+/// controller and no topics. DescribeConfigs 1 is answered with error 42 but for node 7.
+fn one_of_two(request: &[u8], port: u16) -> Act {
+    advertise(&[[18, 0], [METADATA, 1], [32, 1]], request, |key, request| {
+        if key == METADATA {
+            let broker = |id: u8, port: u16| {
+                let [high, low] = port.to_be_bytes();
+                [0, 0, 0, id, 0, 3, b'a', b'.', b'b' + id, 0, 0, high, low, 0xff, 0xff]
+            };
+            let brokers = [broker(3, 2), broker(7, port)].concat();
+            return frame(request, &[&[0, 0, 0, 2], &brokers[..], &[0, 0, 0, 3, 0, 0, 0, 0]].concat());
+        }
+        // Behind the header, whose client id has 13 bytes, a count and a type: the name, which the answer repeats.
+        let name = &request[27 + 5..];
+        let name = &name[..2 + usize::from(name[1])];
+        // Name, value, read-only, source, sensitive, no synonyms.
+        let config = [0, 1, b'a', 0, 1, b'b', 0, 5, 0, 0, 0, 0, 0];
+        let (error, configs) = match name {
+            [0, 1, b'7'] => (0, [&[0, 0, 0, 1], &config[..]].concat()),
+            _ => (42, vec![0; 4]),
+        };
+        // No throttle time; one result: the error, no message, the type.
+        let result = [&[0, 0, 0, 0, 0, 0, 0, 1, 0, error, 0xff, 0xff, 4], name].concat();
+        frame(request, &[result, configs].concat())
+    })
+}
+
+#[test]
+fn a_broker_of_several_is_told_by_its_port_and_not_judged_for_another() {
+    let found = Server::start(|_, request| one_of_two(request, ITS_PORT.load(Ordering::Relaxed)));
+    ITS_PORT.store(found.address.port(), Ordering::Relaxed);
+    let certified = found.certify(&["--case", OF_THE_BROKER]);
+    assert_eq!(certified.outcomes()[0].verdict, Verdict::Pass, "{:?}", certified.outcomes());
+
+    let mapped = Server::start(|_, request| one_of_two(request, 1));
+    let certified = mapped.certify(&["--case", OF_THE_BROKER]);
+    let why = "the broker's node id is not known: Metadata lists 2 brokers, and none can be told to be the one at ";
+    assert_eq!((certified.not_run(why), certified.code), (1, Some(3)), "{:?}", certified.outcomes());
+    // An id that no broker has is known all the same.
+    let certified = mapped.certify(&["--case", "broker/describe-configs/v1/other-broker-is-an-error"]);
+    assert_eq!(certified.outcomes()[0].verdict, Verdict::Pass, "{:?}", certified.outcomes());
 }
 
 /// CreateTopics 0, whose answer begins with a count of topics, and the APIs of the case, which are never reached.

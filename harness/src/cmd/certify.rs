@@ -202,8 +202,10 @@ fn broker(args: BrokerArgs) -> Outcome {
     let release = (args.name == "apache-kafka").then(|| args.broker_version.clone());
     let started =
         std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_millis());
+    let host = args.address.rsplit_once(':').map(|(host, _)| host.to_owned());
     let target = Target {
         addresses,
+        host,
         peer: format!("{}@{}", args.name, args.broker_version),
         release,
         run_id: Some(format!("{started:x}")),

@@ -34,8 +34,9 @@ const BROKER: i64 = 4;
 /// What the variables of one case at one version stand for.
 struct Names {
     prefix: String,
-    /// The broker's id and one that no broker has, where the case wants them.
-    node: Option<(i64, i64)>,
+    /// The broker's id, and one that no broker has, where the case wants them.
+    node: Option<i64>,
+    other_node: Option<i64>,
     correlation: i32,
 }
 
@@ -46,6 +47,7 @@ impl Names {
         Names {
             prefix: format!("conform{run_id}-{}", hex(&digest[..6])),
             node: None,
+            other_node: None,
             correlation: i32::from_be_bytes([digest[6] & 0x7f, digest[7], digest[8], digest[9]]),
         }
     }
@@ -55,12 +57,13 @@ impl Names {
     }
 
     fn text(&self, text: &str) -> String {
-        substitute(text, &|name| match (name, self.node) {
-            ("topic", _) => self.topic(),
-            ("prefix", _) => self.prefix.clone(),
-            ("node", Some((node, _))) => node.to_string(),
-            ("other_node", Some((_, other))) => other.to_string(),
-            (name, _) => format!("${name}"),
+        let id = |name: &str, id: Option<i64>| id.map_or_else(|| format!("${name}"), |id| id.to_string());
+        substitute(text, &|name| match name {
+            "topic" => self.topic(),
+            "prefix" => self.prefix.clone(),
+            "node" => id(name, self.node),
+            "other_node" => id(name, self.other_node),
+            name => format!("${name}"),
         })
     }
 }
@@ -111,7 +114,8 @@ impl CaseRun<'_, '_> {
             StepVersion::Exact(version) => case.unadvertised || broker.advertised(&step.api).contains(version),
         };
         let steps = case.steps.iter().chain(&case.finally).find(|step| !has(step)).map(|step| &*step.api);
-        let own = [(METADATA, self.wants_node()), (CREATE_TOPICS, case.topic.is_some())];
+        let wants_node = self.wants("$node") || self.wants("$other_node");
+        let own = [(METADATA, wants_node), (CREATE_TOPICS, case.topic.is_some())];
         let own = own.into_iter().find(|&(api, wanted)| wanted && broker.highest(api).is_none()).map(|(api, _)| api);
         if let Some(api) = steps.or(own) {
             let why = format!("the case needs {api}, of which the broker advertises {}", broker.advertised(api));
@@ -123,9 +127,9 @@ impl CaseRun<'_, '_> {
         None
     }
 
-    /// Whether texts of the case hold a node id.
-    fn wants_node(&self) -> bool {
-        self.case.steps.iter().chain(&self.case.finally).any(wants_node)
+    /// Whether texts of the case hold a variable.
+    fn wants(&self, variable: &str) -> bool {
+        self.case.steps.iter().chain(&self.case.finally).any(|step| holds(step, variable))
     }
 
     pub fn outcome(&self, verdict: Verdict, detail: Option<String>) -> Outcome {
@@ -153,10 +157,18 @@ impl CaseRun<'_, '_> {
 
     /// What the case stands on, and the conversation; `None` where there was no connection to have it on.
     pub fn attempt(&mut self) -> Option<Outcome> {
-        if self.wants_node() && self.names.node.is_none() {
+        let (own, other) = (self.wants("$node"), self.wants("$other_node"));
+        if (own || other) && self.names.other_node.is_none() {
+            const LACK: &str = "the broker's node id is not known";
             match self.broker.nodes() {
-                Ok(nodes) => self.names.node = Some(nodes),
-                Err(refused) => return self.unprepared("the broker's node id is not known", refused),
+                Ok(nodes) => {
+                    if let (true, Err(why)) = (own, &nodes.own) {
+                        return Some(self.outcome(Verdict::NotRun, Some(format!("{LACK}: {why}"))));
+                    }
+                    self.names.node = nodes.own.as_ref().ok().copied();
+                    self.names.other_node = Some(nodes.other);
+                }
+                Err(refused) => return self.unprepared(LACK, refused),
             }
         }
         if let Some(configs) = &self.case.topic {
@@ -590,14 +602,14 @@ fn is_due(expect: &Expect) -> bool {
     matches!(expect, Expect::Error(_) | Expect::Values(_))
 }
 
-/// Whether a step's texts hold a node id.
-fn wants_node(step: &Step) -> bool {
+/// Whether a step's texts hold a variable.
+fn holds(step: &Step, variable: &str) -> bool {
     let sent = match &step.send {
         Send::Value(json) => json.to_string(),
         _ => String::new(),
     };
     let expected = step.expect.as_ref().map(|expect| expect.to_json().to_string()).unwrap_or_default();
-    ["$node", "$other_node"].iter().any(|variable| sent.contains(variable) || expected.contains(variable))
+    sent.contains(variable) || expected.contains(variable)
 }
 
 enum GroupError {

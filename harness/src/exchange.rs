@@ -383,7 +383,10 @@ fn read_variant(place: &str, json: &Json, steps: usize) -> Result<Variant, Wrong
 }
 
 /// The variables that texts of a case may hold.
-pub const VARIABLES: [&str; 4] = ["topic", "other_node", "node", "prefix"];
+pub const VARIABLES: [&str; 5] = ["topic", "other_node", "node", "prefix", ADVERTISED];
+
+/// What is expected as `$advertised`, alone: the elements of `ApiKeys` in the broker's first answer.
+pub const ADVERTISED: &str = "advertised";
 
 /// Replaces each `$name` in a text by what `value` has for it.
 pub fn substitute(text: &str, value: &dyn Fn(&str) -> String) -> String {

@@ -176,6 +176,12 @@ pub enum Matcher {
     Distinct,
     /// `{"absent": true}`: the path leads nowhere.
     Absent,
+    /// `{"among": path}`: there are values at the path, and each is among those at the other path of the same message.
+    Among(Path),
+    /// `{"at_least": n}`: a number that is not below.
+    AtLeast(i64),
+    /// `{"ascending": [..]}`: a structure whose fields of these names are numbers, none below the one before.
+    Ascending(Vec<String>),
 }
 
 impl Matcher {
@@ -198,9 +204,18 @@ impl Matcher {
             "nonempty" if argument == true => Ok(Matcher::Nonempty),
             "distinct" if argument == true => Ok(Matcher::Distinct),
             "absent" if argument == true => Ok(Matcher::Absent),
+            "among" => argument.as_str().ok_or("among is a path".to_owned()).and_then(Path::parse).map(Matcher::Among),
+            "at_least" if argument.is_i64() => Ok(Matcher::AtLeast(argument.as_i64().unwrap_or_default())),
+            "ascending" => {
+                let names = list()?.iter().map(|name| name.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>();
+                names
+                    .filter(|names| names.len() > 1)
+                    .map(Matcher::Ascending)
+                    .ok_or("ascending are fields by name".into())
+            }
             _ => Err(format!(
                 "unknown matcher {name:?}: there are not, one_of, all, includes, subset_of, nonempty, distinct, absent \
-                 (the last three with true)"
+                 (these three with true), at_least (with a number), ascending, among"
             )),
         }
     }
@@ -218,6 +233,9 @@ impl Matcher {
             Matcher::Nonempty => one("nonempty", true.into()),
             Matcher::Distinct => one("distinct", true.into()),
             Matcher::Absent => one("absent", true.into()),
+            Matcher::Among(path) => one("among", path.to_string().into()),
+            Matcher::AtLeast(least) => one("at_least", (*least).into()),
+            Matcher::Ascending(names) => one("ascending", names.clone().into()),
         }
     }
 
@@ -231,7 +249,12 @@ impl Matcher {
             Matcher::OneOf(values) => Matcher::OneOf(list(values)),
             Matcher::Includes(values) => Matcher::Includes(list(values)),
             Matcher::SubsetOf(values) => Matcher::SubsetOf(list(values)),
-            Matcher::Nonempty | Matcher::Distinct | Matcher::Absent => self.clone(),
+            Matcher::Nonempty
+            | Matcher::Distinct
+            | Matcher::Absent
+            | Matcher::Among(_)
+            | Matcher::AtLeast(_)
+            | Matcher::Ascending(_) => self.clone(),
         }
     }
 
@@ -243,6 +266,10 @@ impl Matcher {
             Matcher::All(inner) => values.iter().all(|value| inner.takes(value)),
             Matcher::Includes(wanted) => wanted.iter().all(|want| values.contains(&want)),
             Matcher::SubsetOf(allowed) => values.iter().all(|value| allowed.contains(value)),
+            Matcher::Among(other) => {
+                let others = other.find(message);
+                !values.is_empty() && values.iter().all(|value| others.contains(value))
+            }
             Matcher::Nonempty if path.is_plural() => !values.is_empty(),
             Matcher::Distinct => {
                 let mut seen = HashSet::new();
@@ -264,9 +291,17 @@ impl Matcher {
                 Json::Array(elements) => !elements.is_empty(),
                 _ => false,
             },
-            Matcher::All(_) | Matcher::Includes(_) | Matcher::SubsetOf(_) | Matcher::Distinct | Matcher::Absent => {
-                false
+            Matcher::AtLeast(least) => value.as_i64().is_some_and(|value| value >= *least),
+            Matcher::Ascending(names) => {
+                let numbers: Option<Vec<i64>> = names.iter().map(|name| value.get(name)?.as_i64()).collect();
+                numbers.is_some_and(|numbers| numbers.is_sorted())
             }
+            Matcher::All(_)
+            | Matcher::Includes(_)
+            | Matcher::SubsetOf(_)
+            | Matcher::Distinct
+            | Matcher::Absent
+            | Matcher::Among(_) => false,
         }
     }
 }
@@ -432,11 +467,41 @@ mod tests {
     }
 
     #[test]
+    fn values_are_among_those_of_another_path() {
+        let twice = json!({ "Leaders": [1, 2, 1], "Brokers": [{ "NodeId": 1 }, { "NodeId": 2 }, { "NodeId": 3 }] });
+        let check = |path: &str, other: &str| {
+            let matcher = Matcher::parse(&json!({ "among": other })).unwrap();
+            matcher.check(&Path::parse(path).unwrap(), &twice).is_ok()
+        };
+        assert!(check("Leaders[]", "Brokers[].NodeId"));
+        assert!(!check("Brokers[].NodeId", "Leaders[]"));
+        assert!(!check("Nothing[]", "Leaders[]"));
+    }
+
+    #[test]
+    fn numbers_are_compared_with_a_bound_and_with_each_other() {
+        assert_eq!(check("Results[1].ErrorCode", json!({ "at_least": 42 })), Ok(()));
+        assert_eq!(check("Results[1].ErrorCode", json!({ "at_least": 43 })), Err(Found::One(json!(42))));
+        assert!(check("Results[2].ErrorCode", json!({ "at_least": 0 })).is_err());
+        assert_eq!(check("Results[]", json!({ "all": { "ascending": ["ErrorCode", "ErrorCode"] } })), Ok(()));
+        assert_eq!(check("Results[0]", json!({ "ascending": ["ErrorCode", "ResourceType"] })), Ok(()));
+        assert!(check("Results[0]", json!({ "ascending": ["ResourceType", "ErrorCode"] })).is_err());
+        assert!(check("Results[0]", json!({ "ascending": ["ErrorCode", "Missing"] })).is_err());
+    }
+
+    #[test]
     fn broken_paths_and_matchers_are_refused() {
         for path in ["", ".", "A.", "A[", "A[x]", "A[0]B", "A..B", "[0]"] {
             assert!(Path::parse(path).is_err(), "{path}");
         }
-        for matcher in [json!({}), json!({ "is": 1 }), json!({ "not": 1, "all": 2 }), json!({ "one_of": 1 })] {
+        for matcher in [
+            json!({}),
+            json!({ "is": 1 }),
+            json!({ "not": 1, "all": 2 }),
+            json!({ "one_of": 1 }),
+            json!({ "at_least": "x" }),
+            json!({ "ascending": ["A"] }),
+        ] {
             assert!(Matcher::parse(&matcher).is_err(), "{matcher}");
         }
         for expect in [json!("open"), json!({}), json!(40_000), json!(null)] {

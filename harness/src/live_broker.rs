@@ -5,11 +5,13 @@
 
 mod connection;
 mod conversation;
+mod environment;
 mod evidence;
 mod message;
 mod node;
 mod own_request;
 mod presence;
+mod synonyms;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,6 +23,7 @@ use codec::{ApiKey, ApiVersion, MessageKind, Protocol, VersionRange};
 use serde_json::{Value as Json, json};
 
 use self::conversation::CaseRun;
+pub use self::environment::refused;
 use self::node::Nodes;
 use self::own_request::{Refused, Why};
 use self::presence::LastSent;
@@ -83,6 +86,8 @@ pub struct LiveBroker<'p> {
     address: SocketAddr,
     settings: Settings,
     advertised: BTreeMap<ApiKey, VersionRange>,
+    /// The same as its first answer has it: the array `ApiKeys`.
+    listed: Json,
     /// What is wrong with its first answer, after which the cases of ApiVersions version 0 alone can be run.
     unmet: Option<String>,
     /// Node ids of its cluster, once Metadata was answered.
@@ -117,6 +122,7 @@ impl<'p> LiveBroker<'p> {
                 address,
                 settings: settings.clone(),
                 advertised: BTreeMap::from([(ApiKey(18), VersionRange::new(ApiVersion(0), ApiVersion(0)))]),
+                listed: Json::Null,
                 unmet: None,
                 nodes: OnceCell::new(),
                 last_sent: RefCell::default(),
@@ -164,6 +170,7 @@ impl<'p> LiveBroker<'p> {
                 self.advertised.insert(ApiKey(key), range);
             }
         }
+        self.listed = answer["ApiKeys"].clone();
         if self.wants_sasl() {
             let what = "this listener wants SASL authentication before anything else, and the suite has none: \
                         give one without";

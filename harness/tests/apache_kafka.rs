@@ -178,7 +178,13 @@ fn opposite(matcher: &Matcher) -> Matcher {
     let impossible = || serde_json::json!("impossible");
     match matcher {
         Matcher::Is(serde_json::Value::Array(_)) => Matcher::Is(serde_json::json!([impossible()])),
-        Matcher::Is(_) | Matcher::OneOf(_) | Matcher::Not(_) | Matcher::Nonempty => Matcher::Is(impossible()),
+        Matcher::Is(_)
+        | Matcher::OneOf(_)
+        | Matcher::Not(_)
+        | Matcher::Nonempty
+        | Matcher::Among(_)
+        | Matcher::AtLeast(_)
+        | Matcher::Ascending(_) => Matcher::Is(impossible()),
         Matcher::All(_) => Matcher::All(Box::new(Matcher::Is(impossible()))),
         Matcher::Includes(_) => Matcher::Includes(vec![impossible()]),
         Matcher::SubsetOf(_) => Matcher::SubsetOf(Vec::new()),

@@ -454,6 +454,30 @@ fn a_scratch_topic_that_is_refused_is_no_fault() {
     assert_eq!((refused.not_run(why), refused.code), (1, Some(3)), "{:?}", refused.outcomes());
 }
 
+#[test]
+fn what_is_denied_to_the_suite_is_not_judged() {
+    // DescribeConfigs 1 denies everything: 31, the type and name repeated.
+    let act = |_: usize, request: &[u8]| {
+        advertise(&[[18, 0], [32, 1]], request, |_, request| {
+            let name = &request[27 + 5..];
+            let name = &name[..2 + usize::from(name[1])];
+            let result = [&[0, 0, 0, 0, 0, 0, 0, 1, 0, 31, 0xff, 0xff, request[31]], name].concat();
+            frame(request, &[&result[..], &[0; 4]].concat())
+        })
+    };
+    // Due are success in a must, a code in a should, any error in a must.
+    let cases = ["cluster-wide-broker-default", "unknown-topic", "unknown-topic-is-an-error"];
+    for case in cases.map(|case| format!("broker/describe-configs/v1/{case}")) {
+        let certified = Server::start(act).certify(&["--case", &case]);
+        let why = "error 31 CLUSTER_AUTHORIZATION_FAILED: the broker denies it to us";
+        assert_eq!((certified.not_run(why), certified.code), (1, Some(3)), "{:?}", certified.outcomes());
+    }
+    let judged = ["--case", "broker/api-versions/v0/answered", "--case", "broker/describe-configs/v1/unknown-topic"];
+    let certified = Server::start(act).certify(&judged);
+    assert_eq!(certified.code, Some(0), "{}", certified.said);
+    assert!(certified.said.contains("1 case was not run: the broker denies it to us: "), "{}", certified.said);
+}
+
 /// What a shell adapter says at its start, and to the probe.
 fn adapter(rest: &str) -> String {
     let handshake = r#"read -r line; echo '{"protocol":1,"peer":"shell","version":"1","supports":SUPPORTS}'"#;

@@ -5,7 +5,7 @@ use super::{Exit, Failure, Outcome};
 use crate::adapter::{Known, Launch, Proof, check_name};
 use crate::cases::Cases;
 use crate::exchange::{Case, Consent};
-use crate::live_broker::Target;
+use crate::live_broker::{self, Target};
 use crate::matrix::{Plan, mark_known};
 use crate::output;
 use crate::results::{Results, Role, Verdict};
@@ -263,6 +263,10 @@ fn end(
     if lacking.cases > 0 {
         let plural = if lacking.cases == 1 { "case was" } else { "cases were" };
         output::tell(format_args!("{} {plural} not run for want of consent ({})", lacking.cases, lacking.options()));
+    }
+    for (why, cases) in live_broker::refused(&results.outcomes) {
+        let plural = if cases == 1 { "case was" } else { "cases were" };
+        output::tell(format_args!("{cases} {plural} not run: {why}"));
     }
     Ok(exit)
 }

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 
 use super::{Case, Consent, Send, Step, StepVersion, VARIABLES, Wrong, substitute};
 use crate::cite::{self, Authority};
-use crate::expect::{Expect, Path, map_text};
+use crate::expect::{Expect, Matcher, Path, map_text};
 use crate::results::Level;
 
 /// APIs that change something.
@@ -117,9 +117,10 @@ impl Lint<'_> {
         for variable in variables_in(step) {
             let known = VARIABLES.iter().find(|known| variable.starts_with(**known));
             match known {
-                None => {
-                    self.wrong(place, format!("${variable} is no variable: there are $topic $node $other_node $prefix"))
-                }
+                None => self.wrong(
+                    place,
+                    format!("${variable} is no variable: there are $topic $node $other_node $prefix $advertised"),
+                ),
                 Some(&"topic") if self.case.topic.is_none() => self.wrong(place, "$topic without a topic in `given`"),
                 Some(_) => {}
             }
@@ -157,6 +158,13 @@ impl Lint<'_> {
             return;
         };
         let mut compared = Vec::new();
+        for matcher in paths.values() {
+            if let Matcher::Among(path) = matcher
+                && let Err(what) = path.versions(response)
+            {
+                self.wrong(place, what);
+            }
+        }
         for text in paths.keys() {
             match Path::parse(text).and_then(|path| path.versions(response)) {
                 Ok(versions) => compared.push(versions),

@@ -9,11 +9,13 @@ use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
 
 use super::connection::{Connection, Received};
+use super::environment::refusal;
 use super::evidence::{evidence, known_secrets, mask, shows_secret, value_evidence};
 use super::message::{Answer, Body, Request};
 use super::own_request::{Refused, Seen, Why};
+use super::synonyms::agrees_with_synonyms;
 use super::{ANSWER, API_VERSIONS, LiveBroker, METADATA};
-use crate::exchange::{Case, Consent, Send, Step, StepVersion, substitute};
+use crate::exchange::{ADVERTISED, Case, Consent, Send, Step, StepVersion, substitute};
 use crate::expect::{Expect, Found, Matcher, Path, map_text};
 use crate::results::{At, Class, Level, Op, Outcome, Role, Verdict};
 
@@ -28,8 +30,8 @@ const DELETE_TOPICS: &str = "DeleteTopics";
 const DESCRIBE_CONFIGS: &str = "DescribeConfigs";
 const TOPIC_ALREADY_EXISTS: i64 = 36;
 /// Resource types.
-const TOPIC: i64 = 2;
-const BROKER: i64 = 4;
+pub(super) const TOPIC: i64 = 2;
+pub(super) const BROKER: i64 = 4;
 
 /// What the variables of one case at one version stand for.
 struct Names {
@@ -201,7 +203,7 @@ impl CaseRun<'_, '_> {
                     want,
                     got,
                     again: false,
-                    moot: false,
+                    instead: None,
                     must,
                 }))
             }
@@ -220,10 +222,12 @@ impl CaseRun<'_, '_> {
             match self.group(connection, index, group) {
                 Ok(more) => notes.extend(more),
                 Err(GroupError::Ours(what)) => return self.outcome(Verdict::HarnessError, Some(what)),
-                Err(GroupError::Deviation(deviation)) if deviation.moot => {
-                    return self.outcome(Verdict::Unsupported, Some(deviation.detail));
+                Err(GroupError::Deviation(deviation)) => {
+                    return match deviation.instead {
+                        Some(verdict) => self.outcome(verdict, Some(deviation.detail)),
+                        None => self.deviation(*deviation),
+                    };
                 }
-                Err(GroupError::Deviation(deviation)) => return self.deviation(*deviation),
             }
             index += group.len();
         }
@@ -266,7 +270,7 @@ impl CaseRun<'_, '_> {
                 want: "silent".into(),
                 got: "an answer".into(),
                 again: false,
-                moot: false,
+                instead: None,
                 // Where each request is well formed, the client takes it for the answer to the next one.
                 must: self.case.consent != Consent::Hostile,
             }),
@@ -330,12 +334,25 @@ impl CaseRun<'_, '_> {
             Received::Frame(frame) => Some(Answer::read(self.broker.protocol, request, frame)),
             _ => None,
         };
+        let variants = || self.case.variants.iter().filter(|variant| variant.step == index);
         let judged = self.compare(expect, request, &received, answer.as_ref());
+        // What a broker breaks at level must it breaks for everybody.
+        let breaks = judged.as_ref().is_err_and(|mismatch| mismatch.must);
+        if let Some(Ok(answer)) = &answer
+            && is_due(expect)
+            && !breaks
+        {
+            let expected: Vec<&Expect> = variants().map(|variant| &variant.expect).chain([expect]).collect();
+            if let Some(why) = refusal(&request.api, &answer.body, &expected) {
+                let refused = Mismatch { refused: true, ..Mismatch::plain(Class::WrongAnswer, why) };
+                return Err(Box::new(self.explain(index, step, request, expect, &received, refused)));
+            }
+        }
         let mismatch = match judged {
             Ok(()) => return Ok(answer.and_then(Result::ok).and_then(|answer| answer.liberty)),
             Err(mismatch) => mismatch,
         };
-        for variant in self.case.variants.iter().filter(|variant| variant.step == index) {
+        for variant in variants() {
             // A broker that is no Apache release may behave like any of them.
             let its_release = self.broker.target.release.as_deref();
             let applies = match (&variant.releases, its_release) {
@@ -404,7 +421,8 @@ impl CaseRun<'_, '_> {
         if let Some(asked) = &request.body {
             has_results_of(asked, answer)?;
         }
-        has_one_value_each(answer)
+        has_one_value_each(answer)?;
+        agrees_with_synonyms(answer)
     }
 
     fn compare_values(
@@ -421,7 +439,12 @@ impl CaseRun<'_, '_> {
             if !versions.contains(answer.version) {
                 continue;
             }
-            let matcher = matcher.map_text(&text);
+            let matcher = match matcher {
+                Matcher::Is(Json::String(variable)) if variable.strip_prefix('$') == Some(ADVERTISED) => {
+                    Matcher::Is(self.broker.listed.clone())
+                }
+                other => other.map_text(&text),
+            };
             if let Err(found) = matcher.check(&path, &answer.body) {
                 wrong.push(WrongValue { path, matcher, found });
             }
@@ -434,6 +457,7 @@ impl CaseRun<'_, '_> {
                 values: wrong,
                 well_formed: true,
                 must: false,
+                refused: false,
             }),
         }
     }
@@ -470,8 +494,9 @@ impl CaseRun<'_, '_> {
             1 => String::new(),
             _ => format!("step {} ({} version {}): ", index + 1, request.api, request.version),
         };
-        let moot = step.needs && mismatch.well_formed;
+        let moot = step.needs && mismatch.well_formed && !mismatch.must;
         let why = if moot { ", and the case needs it" } else { "" };
+        let instead = if mismatch.refused { Some(Verdict::NotRun) } else { moot.then_some(Verdict::Unsupported) };
         Deviation {
             class: mismatch.class,
             path: mismatch.values.first().map(|wrong| wrong.path.to_string()),
@@ -480,7 +505,7 @@ impl CaseRun<'_, '_> {
             want: if want.is_empty() { expect.to_json() } else { Json::Object(want) },
             got,
             again: mismatch.well_formed,
-            moot,
+            instead,
             must: mismatch.must,
         }
     }
@@ -628,8 +653,8 @@ struct Deviation {
     got: Json,
     /// Whether asking again makes sense: an answer came that was in order, and its values may change.
     again: bool,
-    /// Whether the case stands on what is not so here: it is unsupported then.
-    moot: bool,
+    /// The verdict, where the case is not judged after all: it stands on what is not so here, or it was refused.
+    instead: Option<Verdict>,
     /// Whether it is at level `must` whatever the case is about.
     must: bool,
 }
@@ -643,11 +668,18 @@ pub(super) struct Mismatch {
     well_formed: bool,
     /// Whether it is at level `must` whatever the case is about: a secret in clear, a breach of the protocol.
     must: bool,
+    /// Whether the broker's surroundings refuse what the case is about: it is not judged then.
+    refused: bool,
 }
 
 impl Mismatch {
     fn plain(class: Class, what: String) -> Mismatch {
-        Mismatch { class, what, values: Vec::new(), well_formed: false, must: false }
+        Mismatch { class, what, values: Vec::new(), well_formed: false, must: false, refused: false }
+    }
+
+    /// What an answer that is in order says against itself, whatever the case is about.
+    pub(super) fn contradiction(class: Class, what: String) -> Mismatch {
+        Mismatch { well_formed: true, must: true, ..Mismatch::plain(class, what) }
     }
 }
 
@@ -695,7 +727,14 @@ pub(super) fn has_error(answer: &Answer, code: i16) -> Result<(), Mismatch> {
     let matcher = Matcher::Is(code.into());
     let found = matcher.check(&path, &answer.body).err().unwrap_or(Found::Nothing);
     let wrong = WrongValue { path, matcher, found };
-    Err(Mismatch { class: wrong.class(), what: wrong.describe(), values: vec![wrong], well_formed: true, must: false })
+    Err(Mismatch {
+        class: wrong.class(),
+        what: wrong.describe(),
+        values: vec![wrong],
+        well_formed: true,
+        must: false,
+        refused: false,
+    })
 }
 
 /// A config has one value in force: where a result of DescribeConfigs lists it again, with the same.

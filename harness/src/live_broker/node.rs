@@ -4,11 +4,9 @@ use std::net::{IpAddr, ToSocketAddrs};
 
 use serde_json::{Value as Json, json};
 
+use super::conversation::BROKER;
 use super::own_request::Refused;
 use super::{LiveBroker, METADATA};
-
-/// The resource type of a broker's own configs.
-const BROKER: i64 = 4;
 
 /// Node ids of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,6 +8,7 @@ use codec::ApiVersion;
 use serde_json::{Value as Json, json};
 
 use super::connection::{Connection, Received};
+use super::environment::describe;
 use super::evidence::{evidence, known_secrets, mask};
 use super::message::{Answer, Request};
 use super::{ANSWER, API_VERSIONS, LiveBroker};
@@ -94,7 +95,7 @@ impl Refused {
 
     /// The broker answered with an error.
     pub fn by_error(api: &str, error: i64) -> Refused {
-        Refused { what: format!("{api} is answered with error {error}"), why: Why::Error, seen: None }
+        Refused { what: format!("{api} is answered with {}", describe(api, error)), why: Why::Error, seen: None }
     }
 
     fn without_answer(request: &Request, why: Why, what: String, got: Json) -> Refused {

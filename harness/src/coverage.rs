@@ -88,6 +88,10 @@ pub fn measure(protocol: &Protocol, vectors: &Vectors) -> Result<Vec<Covered>, c
             cases.entry((layout.spec().name.to_string(), layout.version().0)).or_default().push(case);
         }
     }
+    // The smallest first: most mutants are caught by one of those, and large ones take their time.
+    for cases in cases.values_mut() {
+        cases.sort_by_key(|case| case.bytes.as_ref().map_or(usize::MAX, Vec::len));
+    }
     let mut covered = Vec::new();
     for spec in protocol.messages() {
         for version in spec.valid_versions.iter() {

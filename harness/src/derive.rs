@@ -20,6 +20,14 @@ const LONG_LENGTHS: [usize; 4] = [16_382, 16_383, 16_384, 32_767];
 const CONFIG_APIS: [i16; 4] = [18, 32, 33, 44];
 /// Numbers of elements; a compact count of 127 takes a second byte.
 const COUNTS: [usize; 4] = [2, 126, 127, 128];
+/// More elements than a thousand or 1,024, at which some stop; asked for at the last plain and the last flexible version
+/// only, and of one list where all are of structs.
+const MANY: usize = 1_025;
+/// What somebody may tidy up in a text, which nobody may: blanks at its ends, a tab, line ends, accents composed and not,
+/// letters whose other case is longer.
+const UNTIDY: &str = " \t\u{a0}e\u{301}\u{e9}\u{212b}\r\n\n\ra  \u{fb01}\u{130}\u{df}\u{200b}\"\\\u{fffd}\u{85}\r\n ";
+/// A byte order mark at its start, which is text like any other there, and another one.
+const MARKED: &str = "\u{feff}a\u{feff}";
 /// Before the slug of a parent that is new as well, while slugs are not final.
 const NEW: char = '+';
 /// The greatest tag that a field may have (KIP-482 leaves out the highest).
@@ -336,6 +344,9 @@ impl<'l> Maker<'l> {
                 self.unknown_tags(base, path, edge);
             }
         }
+        if edge {
+            self.many_elements(&places);
+        }
         for reached in &structs {
             self.absent_fields(reached, |_| true);
         }
@@ -361,11 +372,7 @@ impl<'l> Maker<'l> {
                 WireType::Struct { id, .. } => (id, ""),
                 WireType::Array { element: Element::Struct(id), .. } => (id, "[0]"),
                 WireType::Array { compact, element, .. } => {
-                    let wire = match element {
-                        Element::Fixed(fixed) => WireType::Fixed(fixed),
-                        Element::Bytes => WireType::Bytes { compact, nullable: false, records: false },
-                        _ => WireType::String { compact, nullable: false },
-                    };
+                    let wire = element_wire(element, compact);
                     places.push(Place { base: one(), path: format!("{path}[0]"), field, wire });
                     continue;
                 }
@@ -505,11 +512,21 @@ impl<'l> Maker<'l> {
                         as_it_is(&format!("of {length} bytes")),
                     );
                 }
+                let requires = format!(
+                    "{name} may be any UTF-8: blanks, line ends and accents are read and written as they are, and nothing is trimmed."
+                );
+                put("untidy", Value::String(UNTIDY.into()), requires);
+                let requires =
+                    format!("A byte order mark at the start of {name} is part of it: it is read and written.");
+                put("byte-order-mark", Value::String(MARKED.into()), requires);
                 self.too_long(place, compact);
             }
             WireType::Bytes { nullable, records, .. } => {
                 if nullable {
                     put("null", Value::Null, as_it_is("null, which is not empty"));
+                }
+                if !records {
+                    put("every-byte", Value::Bytes((0..=255).rev().collect()), as_it_is("any bytes"));
                 }
                 for length in LENGTHS.iter().chain(long).filter(|_| !records) {
                     put(
@@ -533,13 +550,9 @@ impl<'l> Maker<'l> {
                 let one = place.tag().map(|_| 1);
                 for count in one.into_iter().chain(COUNTS) {
                     let Some(elements) = self.elements(field.wire, count) else { continue };
-                    let requires = match count {
-                        1 => format!("{name} may have one element: it is read and written."),
-                        _ => format!("{name} may have {count} elements: each is read and written."),
-                    };
-                    let value = with(base, path, Value::Array(elements));
-                    self.valid(&slug(&count.to_string()), "well-formed", path, None, &value, requires);
+                    self.counted_elements(place, count, &with(base, path, Value::Array(elements)));
                 }
+                self.orders(place);
                 if edge && !path.contains('.') {
                     self.over_64_kib(place);
                 }
@@ -554,6 +567,85 @@ impl<'l> Maker<'l> {
         if let Some(tag) = place.tag() {
             self.explicit_default(place, tag);
         }
+    }
+
+    /// Lists of more than a thousand: each of what is no struct; where there is none, that whose structs are the smallest,
+    /// their own lists empty.
+    fn many_elements(&mut self, places: &[Place<'_>]) {
+        let lists = places.iter().filter_map(|place| {
+            let WireType::Array { element, .. } = place.wire else { return None };
+            let mut elements = self.elements(place.wire, MANY)?;
+            elements.iter_mut().for_each(empty_lists);
+            let value = with(&place.base, &place.path, Value::Array(elements));
+            Some((place, matches!(element, Element::Struct(_)), value))
+        });
+        let (structs, plain): (Vec<_>, Vec<_>) = lists.partition(|(_, structs, _)| *structs);
+        let size = |value: &Value| codec::encode(self.layout, value).map_or(usize::MAX, |bytes| bytes.len());
+        let smallest = structs.into_iter().min_by_key(|(.., value)| size(value)).filter(|_| plain.is_empty());
+        for (place, _, value) in plain.into_iter().chain(smallest) {
+            self.counted_elements(place, MANY, &value);
+        }
+    }
+
+    /// A value with a list of so many elements.
+    fn counted_elements(&mut self, place: &Place<'_>, count: usize, value: &Value) {
+        let name = place.name();
+        let requires = match count {
+            1 => format!("{name} may have one element: it is read and written."),
+            _ => format!("{name} may have {count} elements: each is read and written."),
+        };
+        self.valid(&place.slug(&count.to_string()), "well-formed", &place.path, None, value, requires);
+    }
+
+    /// Elements in an order that no sorting gives, and one of them twice, which only those with a key may not be.
+    fn orders(&mut self, place: &Place<'_>) {
+        let Place { base, path, field, .. } = place;
+        let Some((elements, keyed)) = self.three_elements(field.wire) else { return };
+        let name = place.name();
+        let of = |numbers: &[usize]| {
+            let elements = numbers.iter().filter_map(|&number| elements.get(number).cloned());
+            with(base, path, Value::Array(elements.collect()))
+        };
+        let requires = format!("The order of {name} says something: it is neither sorted nor turned round.");
+        self.valid(&place.slug("unordered"), "well-formed", path, None, &of(&[2, 0, 1]), requires);
+        if !keyed {
+            let requires = format!("{name} may have an element twice: both are read and written, each in its place.");
+            self.valid(&place.slug("repeated"), "well-formed", path, None, &of(&[1, 0, 1]), requires);
+        }
+    }
+
+    /// Three different elements in ascending order, and whether they have a key. Structs differ in their key, else in their
+    /// first text or integer, else in how many elements their first list has.
+    fn three_elements(&self, wire: WireType) -> Option<([Value; 3], bool)> {
+        let WireType::Array { compact, element, .. } = wire else { return None };
+        let Element::Struct(id) = element else {
+            return Some((self.three_values(element_wire(element, compact))?, false));
+        };
+        let one = self.layout.smallest_value(WireType::Struct { id, nullable: false });
+        let fields = self.layout.structure(id).fields.iter().map(|&number| self.layout.field(number));
+        let fields: Vec<&codec::Field> = fields.collect();
+        let is_list = |field: &codec::Field| matches!(field.wire, WireType::Array { .. });
+        let plain = |field: &codec::Field| !is_list(field) && self.three_values(field.wire).is_some();
+        // A key of int8 is a type beside a name.
+        let key = fields.iter().find(|field| field.map_key && field.wire != WireType::Fixed(Fixed::Int8));
+        let differs = key.or_else(|| fields.iter().find(|field| plain(field)));
+        let field = differs.or_else(|| fields.iter().find(|field| is_list(field)))?;
+        Some((self.three_values(field.wire)?.map(|value| with(&one, &field.name, value)), key.is_some()))
+    }
+
+    /// Three different values of a type in ascending order, of a list by length; none of a type that has no order.
+    fn three_values(&self, wire: WireType) -> Option<[Value; 3]> {
+        Some(match wire {
+            WireType::Fixed(fixed) if fixed.integer_range().is_some() => [1, 2, 3].map(Value::Integer),
+            WireType::Fixed(Fixed::Uuid) => [[1; 16], [2; 16], [3; 16]].map(Value::Uuid),
+            WireType::String { .. } => ["a", "b", "c"].map(|text| Value::String(text.to_owned())),
+            WireType::Bytes { records: false, .. } => [1, 2, 3].map(|byte| Value::Bytes(vec![byte])),
+            WireType::Array { .. } => {
+                let Value::Array(one) = self.layout.smallest_value(wire) else { return None };
+                [0, 1, 2].map(|count| Value::Array(one.iter().cycle().take(count).cloned().collect()))
+            }
+            _ => return None,
+        })
     }
 
     /// The long lengths that matter between the last plain and the last flexible version as well.
@@ -1171,6 +1263,15 @@ impl<'e> Edits<'e> {
     }
 }
 
+/// The type of an element that is no struct.
+fn element_wire(element: Element, compact: bool) -> WireType {
+    match element {
+        Element::Fixed(fixed) => WireType::Fixed(fixed),
+        Element::Bytes => WireType::Bytes { compact, nullable: false, records: false },
+        _ => WireType::String { compact, nullable: false },
+    }
+}
+
 fn varint(number: u32) -> Vec<u8> {
     let mut out = Vec::new();
     codec::wire::write_uvarint(&mut out, number);
@@ -1243,6 +1344,16 @@ fn at<'v>(value: &'v mut Value, path: &str) -> Option<&'v mut Value> {
             (field, false) => Some(field),
         }
     })
+}
+
+/// Leaves the lists of a struct without elements.
+fn empty_lists(element: &mut Value) {
+    let Value::Struct(element) = element else { return };
+    let lists = element.fields.iter_mut().filter_map(|(_, field)| match field {
+        Value::Array(elements) => Some(elements),
+        _ => None,
+    });
+    lists.for_each(Vec::clear);
 }
 
 fn with(base: &Value, path: &str, new: Value) -> Value {

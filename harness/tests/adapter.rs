@@ -313,7 +313,7 @@ fn memory_counts_wherever_it_is_taken_and_whatever_is_said_meanwhile() {
 }
 
 /// Bytes of address space that the suite has: less than the answers of the run below come to.
-const ADDRESS_SPACE: u64 = 384 << 20;
+const ADDRESS_SPACE: u64 = 448 << 20;
 
 #[test]
 fn a_run_of_the_largest_answers_takes_bounded_memory() {

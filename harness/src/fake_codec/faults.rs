@@ -87,6 +87,8 @@ faults! {
     TagsWrittenDescending: "writes tags in another order than ascending",
         ["dpkp/kafka-python#2725", "aio-libs/aiokafka#1139"]
         => by("unknown-tags", "*/unknown-tags-two", Class::WrongBytes);
+    TagsWrittenAsGiven: "writes tags in the order they are given in", []
+        => by("encode-tags-unordered", "*", Class::WrongBytes);
     TagSectionOneByte: "passes over one byte for a tag section, whatever it says", []
         => by("unknown-tags", "*", Class::WrongValue);
     InnerTagSectionForgotten: "only the message ends with a tag section, its inner structs do not", []
@@ -183,6 +185,15 @@ faults! {
     TextAsLatin: "reads text as Latin-1", [] => by(VALID, "*/text-in-bytes", Class::WrongValue);
     TextToAscii: "writes ? for what is not ASCII", [] => by(VALID, "*/text-in-bytes", Class::WrongBytes);
     TextEndsAtNul: "text ends at its first NUL", [] => by(VALID, "*/nul-in-text", Class::WrongValue);
+    TextTrimmed: "drops blanks at both ends of text", [] => by(VALID, "*-untidy*", Class::WrongValue);
+    AccentsComposed: "brings text to normal form C", [] => by(VALID, "*-untidy*", Class::WrongValue);
+    LineEndsUnified: "makes CR LF in text LF", [] => by(VALID, "*-untidy*", Class::WrongValue);
+    ByteOrderMarkDropped: "drops a byte order mark at the start of text", []
+        => by(VALID, "*-byte-order-mark*", Class::WrongValue);
+
+    // Lists.
+    IntegerListsSorted: "sorts lists of integers", [] => by(VALID, "*-unordered*", Class::WrongValue);
+    LongListsCut: "stops after a thousand elements", [] => by(VALID, "*-1025*", Class::WrongValue);
 
     // Versions and fields.
     VersionTwoReadAsThree: "DescribeConfigs 2 is read and written as 3", []
@@ -218,6 +229,7 @@ faults! {
         ["apache/kafka#6247"] => by(VALID, "*/one-*-twice", Class::WrongValue);
     ResultErrorsHidden: "shows every result as a success",
         ["redpanda-data/console#2026"] => by(VALID, "*/one-of-two-failed", Class::WrongValue);
+    FlagsShifted: "shows the next flag in place of a flag", [] => by(VALID, "*-true*", Class::WrongValue);
     MinAndMaxSwapped: "the lowest version of an API is taken for the highest", []
         => by(VALID, "codec/api-versions-response/*", Class::WrongValue);
     ResourceTypesClosed: "refuses resource types other than topic and broker",

@@ -151,6 +151,31 @@ fn is_compact(fault: Option<Switch>, layout: &Layout, field: &Field, compact: bo
     }
 }
 
+/// What a fault makes of text, in either direction.
+fn tidied(fault: Option<Switch>, text: String) -> String {
+    match fault {
+        Some(TextTrimmed) => text.trim().to_owned(),
+        // One of the many pairs that normal form C composes stands for all.
+        Some(AccentsComposed) => text.replace("e\u{301}", "\u{e9}"),
+        Some(ByteOrderMarkDropped) => text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned(),
+        Some(LineEndsUnified) => text.replace("\r\n", "\n"),
+        _ => text,
+    }
+}
+
+/// What a fault makes of a list, in either direction.
+fn listed(fault: Option<Switch>, mut elements: Vec<Value>) -> Vec<Value> {
+    match fault {
+        Some(IntegerListsSorted) => elements.sort_by_key(|element| match element {
+            Value::Integer(number) => Some(*number),
+            _ => None,
+        }),
+        Some(LongListsCut) => elements.truncate(1_000),
+        _ => {}
+    }
+    elements
+}
+
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Text,
@@ -220,6 +245,13 @@ impl Decoder<'_> {
             swapped
                 .into_iter()
                 .for_each(|(name, other)| value.get_mut(name).into_iter().for_each(|it| *it = other.clone()));
+        }
+        if self.is(FlagsShifted) {
+            let flags: Vec<usize> =
+                (0..value.fields.len()).filter(|&at| matches!(value.fields[at].1, Value::Bool(_))).collect();
+            for pair in flags.windows(2) {
+                value.fields[pair[0]].1 = value.fields[pair[1]].1.clone();
+            }
         }
         let header_ends = match value.get("ClientId") {
             Some(Value::Null) => self.is(HeaderEndsAtNullClientId),
@@ -434,7 +466,7 @@ impl Decoder<'_> {
             return Ok(Value::String(bytes.into_iter().map(char::from).collect()));
         }
         match String::from_utf8(bytes) {
-            Ok(text) => Ok(Value::String(text)),
+            Ok(text) => Ok(Value::String(tidied(self.fault, text))),
             Err(_) if self.is(BadTextPanics) => Err(Stop::Panicked("invalid UTF-8")),
             Err(error) => Ok(Value::Bytes(error.into_bytes())),
         }
@@ -463,7 +495,7 @@ impl Decoder<'_> {
             elements.push(value);
         }
         self.depth -= 1;
-        Ok(Value::Array(elements))
+        Ok(Value::Array(listed(self.fault, elements)))
     }
 
     /// The values of the map keys of an element.
@@ -585,7 +617,9 @@ impl Encoder<'_> {
                 tags.push((field.tag.unwrap_or_default(), payload));
             }
         }
-        tags.sort_by_key(|&(tag, _)| tag);
+        if !self.is(TagsWrittenAsGiven) {
+            tags.sort_by_key(|&(tag, _)| tag);
+        }
         if self.is(TagsWrittenDescending) {
             tags.reverse();
         }
@@ -659,9 +693,10 @@ impl Encoder<'_> {
                 self.length(field, compact, Kind::Array, empty.then_some(0))
             }
             (WireType::Array { compact, element, .. }, Value::Array(elements)) => {
+                let elements = listed(self.fault, elements.clone());
                 self.length(field, compact, Kind::Array, Some(elements.len()))?;
                 self.depth += 1;
-                for value in elements {
+                for value in &elements {
                     match element {
                         Element::Fixed(fixed) => self.fixed(fixed, value)?,
                         Element::String => self.value(field, WireType::String { compact, nullable: false }, value)?,
@@ -686,7 +721,7 @@ impl Encoder<'_> {
             Value::String(text) if self.is(TextToAscii) => {
                 Some(text.chars().map(|char| if char.is_ascii() { char as u8 } else { b'?' }).collect())
             }
-            Value::String(text) => Some(text.clone().into_bytes()),
+            Value::String(text) => Some(tidied(self.fault, text.clone()).into_bytes()),
             Value::Bytes(bytes) => Some(bytes.clone()),
             _ => return refused("neither text nor bytes"),
         };

@@ -96,7 +96,7 @@ mod tests {
         assert!(says(TOPIC, ("retention.ms", json!("6"), 5), &synonyms).unwrap().contains("source"));
         assert!(says(TOPIC, ("segment.ms", json!("6"), 1), &synonyms).unwrap().contains("another config"));
         // After a DELETE, and with the broker's value changed by one digit.
-        assert_eq!(says(TOPIC, ("retention.ms", json!("7"), 5), &[inherited.clone()]), None);
+        assert_eq!(says(TOPIC, ("retention.ms", json!("7"), 5), std::slice::from_ref(&inherited)), None);
         assert!(says(TOPIC, ("retention.ms", json!("71"), 5), &[inherited]).is_some());
         assert_eq!(says(TOPIC, ("flush.ms", json!("9"), 5), &[]), None);
     }

@@ -478,6 +478,66 @@ fn what_is_denied_to_the_suite_is_not_judged() {
     assert!(certified.said.contains("1 case was not run: the broker denies it to us: "), "{}", certified.said);
 }
 
+/// DescribeConfigs 1 of node 7: num.io.threads with that value and source, not sensitive, whose one synonym has "8" and
+/// source 5.
+fn with_synonym(request: &[u8], value: u8, source: u8) -> Act {
+    advertise(&[[18, 0], [METADATA, 1], [32, 1]], request, |key, request| {
+        if key == METADATA {
+            let broker = [0, 0, 0, 7, 0, 1, b'a', 0, 0, 0, 1, 0xff, 0xff];
+            return frame(request, &[&[0, 0, 0, 1], &broker[..], &[0, 0, 0, 7, 0, 0, 0, 0]].concat());
+        }
+        let name = [&[0, 14][..], b"num.io.threads"].concat();
+        let result = [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0xff, 0xff, 4, 0, 1, b'7', 0, 0, 0, 1];
+        let entry = [0, 1, value, 0, source, 0, 0, 0, 0, 1];
+        frame(request, &[&result[..], &name, &entry, &name, &[0, 1, b'8', 5]].concat())
+    })
+}
+
+#[test]
+fn an_entry_against_its_own_synonyms_fails() {
+    let judge = |act: fn(usize, &[u8]) -> Act| {
+        let case = "broker/describe-configs/v1/broker-values-are-those-of-their-synonyms";
+        let certified = Server::start(act).certify(&["--case", case]);
+        (certified.outcomes()[0].verdict, certified.outcomes()[0].class)
+    };
+    assert_eq!(judge(|_, request| with_synonym(request, b'8', 5)), (Verdict::Pass, None));
+    let fail = (Verdict::Fail, Some(Class::WrongValue));
+    assert_eq!(judge(|_, request| with_synonym(request, b'9', 5)), fail);
+    assert_eq!(judge(|_, request| with_synonym(request, b'8', 4)), fail);
+}
+
+#[test]
+fn ranges_that_contradict_each_other_fail() {
+    let judge = |act: fn(usize, &[u8]) -> Act, case: &str| {
+        let certified = Server::start(act).certify(&["--case", case]);
+        certified.outcomes()[0].verdict
+    };
+    // ApiVersions itself, and AlterConfigs with a range that is in order, turned round, or begins below 0.
+    fn ranges(request: &[u8], lowest: i8, highest: u8) -> Act {
+        let [high, low] = i16::from(lowest).to_be_bytes();
+        frame(request, &[0, 0, 0, 0, 0, 2, 0, 18, 0, 0, 0, 0, 0, 33, high, low, 0, highest])
+    }
+    const ORDER: &str = "broker/api-versions/v0/ranges-are-in-order";
+    assert_eq!(judge(|_, request| ranges(request, 1, 2), ORDER), Verdict::Pass);
+    assert_eq!(judge(|_, request| ranges(request, 3, 1), ORDER), Verdict::Fail);
+    assert_eq!(judge(|_, request| ranges(request, -1, 1), ORDER), Verdict::Fail);
+
+    // ApiVersions to version 1, which says the same as version 0 and a throttle time, or another range.
+    fn at_both(request: &[u8], highest_in_1: u8, throttle: u8) -> Act {
+        let list = |highest| [0, 0, 0, 0, 0, 2, 0, 18, 0, 0, 0, 1, 0, 33, 0, 0, 0, highest];
+        match request[7] {
+            0 => frame(request, &list(2)),
+            _ => frame(request, &[&list(highest_in_1)[..], &[throttle, 0, 0, 0]].concat()),
+        }
+    }
+    const SAME: &str = "broker/api-versions/v1/same-ranges-at-every-version";
+    assert_eq!(judge(|_, request| at_both(request, 2, 0), SAME), Verdict::Pass);
+    assert_eq!(judge(|_, request| at_both(request, 1, 0), SAME), Verdict::Differs);
+    const THROTTLE: &str = "broker/api-versions/v1/throttle-time-is-not-negative";
+    assert_eq!(judge(|_, request| at_both(request, 2, 0), THROTTLE), Verdict::Pass);
+    assert_eq!(judge(|_, request| at_both(request, 2, 0x80), THROTTLE), Verdict::Differs);
+}
+
 /// What a shell adapter says at its start, and to the probe.
 fn adapter(rest: &str) -> String {
     let handshake = r#"read -r line; echo '{"protocol":1,"peer":"shell","version":"1","supports":SUPPORTS}'"#;

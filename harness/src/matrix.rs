@@ -414,8 +414,19 @@ impl Bench<'_> {
             Ok(handshake) => handshake,
             Err(error) => unreachable!("our own handshake is right: {error}"),
         };
-        let mut ask = |request: Json| Observation::from(Answer::Line(reference::answer(self.protocol, &request)));
-        self.judge_vectors(REFERENCE, &handshake, &mut ask, bar);
+        // It has no state, so that each core may ask it.
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        std::thread::scope(|scope| {
+            for part in 0..cores {
+                let handshake = &handshake;
+                scope.spawn(move || {
+                    let mut ask =
+                        |request: Json| Observation::from(Answer::Line(reference::answer(self.protocol, &request)));
+                    let cases = self.vectors().skip(part).step_by(cores);
+                    self.judge_vectors(REFERENCE, handshake, cases, &mut ask, bar);
+                });
+            }
+        });
     }
 
     /// Starts a codec's adapter, probes it, and judges it. Gives why it was given up, if it was.
@@ -425,7 +436,7 @@ impl Bench<'_> {
         let handshake = adapter.handshake().clone();
         let name = candidate.name();
         let mut ask = |request| self.ask(&name, &mut adapter, request, CASE_DEADLINE).into();
-        self.judge_vectors(&name, &handshake, &mut ask, bar);
+        self.judge_vectors(&name, &handshake, self.vectors(), &mut ask, bar);
         let given_up = adapter.given_up().map(one_line);
         adapter.stop();
         Ok(given_up)
@@ -438,14 +449,15 @@ impl Bench<'_> {
         answer
     }
 
-    fn judge_vectors(
+    fn judge_vectors<'v>(
         &self,
         peer: &str,
         handshake: &Handshake,
+        cases: impl Iterator<Item = &'v Vector>,
         ask: &mut dyn FnMut(Json) -> Observation,
         bar: &ProgressBar,
     ) {
-        for case in self.vectors() {
+        for case in cases {
             for &op in verdict::operations(case) {
                 if self.stopped() {
                     return;

@@ -32,6 +32,9 @@ pub const NON_AFFILIATION: &str = "Apache Kafka is a trademark of the Apache Sof
 /// What a report is made into, beside `results.jsonl`, which it is made from.
 const PAGES: [&str; 4] = ["matrix.json", "matrix.md", "junit.xml", "index.html"];
 
+/// Makes the text of a page.
+type Page<'p> = Box<dyn FnOnce() -> String + Send + 'p>;
+
 /// Takes the pages of an earlier run away, so that none stands beside the rows of another one, however that ends.
 pub fn remove_pages(out: &Path) -> io::Result<()> {
     for name in PAGES {
@@ -66,8 +69,17 @@ pub fn write(
     results.sort();
     let matrix = Matrix { coverage, ..Matrix::of(&results) };
     fs::create_dir_all(out).map_err(|error| explain(out, error))?;
-    let pages =
-        [matrix.to_json(), markdown::render(&matrix, cases), junit::render(&matrix), html::render(&matrix, cases)];
+    let pages: [Page<'_>; 4] = [
+        Box::new(|| matrix.to_json()),
+        Box::new(|| markdown::render(&matrix, cases)),
+        Box::new(|| junit::render(&matrix)),
+        Box::new(|| html::render(&matrix, cases)),
+    ];
+    let pages = std::thread::scope(|scope| {
+        pages
+            .map(|page| scope.spawn(page))
+            .map(|page| page.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    });
     let rows = ("results.jsonl", results.to_jsonl());
     let files: Vec<(&str, String)> = std::iter::once(rows).chain(PAGES.into_iter().zip(pages)).collect();
     // A temporary file beside each, renamed when all are there: a reader sees the old text or the new one.

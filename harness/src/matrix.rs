@@ -282,14 +282,16 @@ impl Bench<'_> {
         }
         // Brokers take longest: first, so that the codecs run beside them.
         ready.sort_by_key(|candidate| std::cmp::Reverse(candidate.role() == Role::Broker));
+        let jobs = self.plan.jobs.clamp(1, ready.len().max(1));
+        let share = (cores() / jobs).max(1);
         let queue = Mutex::new(ready.into_iter());
         std::thread::scope(|scope| {
-            for _ in 0..self.plan.jobs.max(1) {
+            for _ in 0..jobs {
                 scope.spawn(|| {
                     loop {
                         let next = queue.lock().unwrap_or_else(std::sync::PoisonError::into_inner).next();
                         let Some(candidate) = next.filter(|_| !self.stopped()) else { return };
-                        self.judge(&candidate, checkout.as_deref());
+                        self.judge(&candidate, checkout.as_deref(), share);
                     }
                 });
             }
@@ -378,18 +380,19 @@ impl Bench<'_> {
         built
     }
 
-    fn judge(&self, candidate: &Candidate, checkout: Option<&Path>) {
+    /// Judges a candidate; `cores` are there for it.
+    fn judge(&self, candidate: &Candidate, checkout: Option<&Path>, cores: usize) {
         let started = Instant::now();
         let bar = self.spinner(format!("judging {}", candidate.name()));
         let judged = match candidate {
             Candidate::Reference => {
-                self.judge_reference(&bar);
+                self.judge_reference(&bar, cores);
                 Ok(None)
             }
             Candidate::Manifest(peer, role) => match checkout {
                 None => Err(anyhow::anyhow!("adapters are built from a checkout of this repository: run it there")),
                 Some(checkout) => match role {
-                    Role::Codec => self.judge_codec(candidate, peer.launch(checkout), &bar),
+                    Role::Codec => self.judge_codec(candidate, peer.launch(checkout), &bar, cores),
                     Role::Broker => self.judge_broker(candidate, peer, checkout, &bar),
                     Role::Client => self.judge_client(candidate, peer.launch(checkout), &bar),
                 },
@@ -409,13 +412,11 @@ impl Bench<'_> {
         self.cases.vectors.cases.iter().filter(|case| self.selected.contains(&case.id))
     }
 
-    fn judge_reference(&self, bar: &ProgressBar) {
+    fn judge_reference(&self, bar: &ProgressBar, cores: usize) {
         let handshake = match Handshake::read(reference::handshake(self.protocol)) {
             Ok(handshake) => handshake,
             Err(error) => unreachable!("our own handshake is right: {error}"),
         };
-        // It has no state, so that each core may ask it.
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
         std::thread::scope(|scope| {
             for part in 0..cores {
                 let handshake = &handshake;
@@ -429,17 +430,40 @@ impl Bench<'_> {
         });
     }
 
-    /// Starts a codec's adapter, probes it, and judges it. Gives why it was given up, if it was.
-    fn judge_codec(&self, candidate: &Candidate, launch: Launch, bar: &ProgressBar) -> anyhow::Result<Option<String>> {
-        let mut adapter = Adapter::start(launch)?;
-        probe(self.protocol, &mut adapter)?;
-        let handshake = adapter.handshake().clone();
-        let name = candidate.name();
-        let mut ask = |request| self.ask(&name, &mut adapter, request, CASE_DEADLINE).into();
-        self.judge_vectors(&name, &handshake, self.vectors(), &mut ask, bar);
-        let given_up = adapter.given_up().map(one_line);
-        adapter.stop();
-        Ok(given_up)
+    /// Starts a codec's adapter in each of at most so many processes, probes it, and judges it, each process by its share of the
+    /// cases. Gives why it was given up, if it was.
+    fn judge_codec(
+        &self,
+        candidate: &Candidate,
+        launch: Launch,
+        bar: &ProgressBar,
+        processes: usize,
+    ) -> anyhow::Result<Option<String>> {
+        const WORTH_A_PROCESS: usize = 1_000;
+        let processes = processes.min(1 + self.vectors().count() / WORTH_A_PROCESS);
+        let name = &candidate.name();
+        let judge = |part: usize, launch: Launch| -> anyhow::Result<Option<String>> {
+            let mut adapter = Adapter::start(launch)?;
+            probe(self.protocol, &mut adapter)?;
+            let handshake = adapter.handshake().clone();
+            let cases = self.vectors().skip(part).step_by(processes);
+            let mut ask = |request| self.ask(name, &mut adapter, request, CASE_DEADLINE).into();
+            self.judge_vectors(name, &handshake, cases, &mut ask, bar);
+            let given_up = adapter.given_up().map(one_line);
+            adapter.stop();
+            Ok(given_up)
+        };
+        std::thread::scope(|scope| {
+            let judge = &judge;
+            let begin = |part| {
+                let launch = launch.clone();
+                scope.spawn(move || judge(part, launch))
+            };
+            let parts: Vec<_> = (0..processes).map(begin).collect();
+            let ended =
+                parts.into_iter().map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            Ok(ended.collect::<anyhow::Result<Vec<_>>>()?.into_iter().flatten().next())
+        })
     }
 
     fn ask(&self, peer: &str, adapter: &mut Adapter, request: Json, deadline: Duration) -> Answer {
@@ -581,7 +605,7 @@ impl Bench<'_> {
         };
         let candidate = Candidate::Manifest(peer, role);
         let given_up = match role {
-            Role::Codec => self.judge_codec(&candidate, launch, &bar)?,
+            Role::Codec => self.judge_codec(&candidate, launch, &bar, 1)?,
             Role::Client => self.judge_client(&candidate, launch, &bar)?,
             Role::Broker => unreachable!("a broker is reached by its address"),
         };
@@ -629,6 +653,10 @@ pub fn build(peer: &PeerVersion, role: Role, checkout: &Path) -> anyhow::Result<
         return Ok(());
     }
     peer.build_if_changed(checkout)
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Adapters are probed before they are believed: what they do not know is `unsupported`, and they do not echo.

@@ -85,8 +85,8 @@ trait Nodes {
     fn leaf(&mut self, start: usize, end: usize, field: u16, kind: NodeKind, element: bool);
     /// A run of fixed-size fields, the first of them at `start`.
     fn run(&mut self, start: usize, fields: &[RunField]);
-    /// A node whose end is not known yet; gives its number.
-    fn open(&mut self, start: usize, field: u16, kind: NodeKind, element: bool) -> usize;
+    /// A node whose end is not known yet, but that it goes on from `so_far`; gives its number.
+    fn open(&mut self, start: usize, so_far: usize, field: u16, kind: NodeKind, element: bool) -> usize;
     fn close(&mut self, index: usize, end: usize);
     /// Takes back the node of this number, the last one.
     fn take_back(&mut self, index: usize);
@@ -113,9 +113,9 @@ impl Nodes for Vec<Node> {
     }
 
     #[inline(always)]
-    fn open(&mut self, start: usize, field: u16, kind: NodeKind, element: bool) -> usize {
-        let (index, start) = (self.len(), offset(start));
-        self.push(Node { start, end: start, next: Node::OPEN, field, kind, element });
+    fn open(&mut self, start: usize, so_far: usize, field: u16, kind: NodeKind, element: bool) -> usize {
+        let index = self.len();
+        self.push(Node { start: offset(start), end: offset(so_far), next: Node::OPEN, field, kind, element });
         index
     }
 
@@ -141,7 +141,7 @@ impl Nodes for Unrecorded {
     #[inline(always)]
     fn run(&mut self, _: usize, _: &[RunField]) {}
     #[inline(always)]
-    fn open(&mut self, _: usize, _: u16, _: NodeKind, _: bool) -> usize {
+    fn open(&mut self, _: usize, _: usize, _: u16, _: NodeKind, _: bool) -> usize {
         0
     }
     #[inline(always)]
@@ -187,7 +187,7 @@ impl<'a, N: Nodes> Decoder<'a, N> {
             return Err(self.stop);
         }
         let start = start.min(self.input.len());
-        let root = self.nodes.open(start, Node::NO_FIELD, NodeKind::Struct, false);
+        let root = self.nodes.open(start, start, Node::NO_FIELD, NodeKind::Struct, false);
         let layout = self.layout;
         let end = self.structure(start, layout.root()).map_err(|Stop| self.stop)?;
         self.nodes.close(root, end);
@@ -473,7 +473,7 @@ impl<'a, N: Nodes> Decoder<'a, N> {
     }
 
     fn struct_field(&mut self, at: usize, field: u16, id: u16, nullable: bool) -> At {
-        let index = self.nodes.open(at, field, NodeKind::Struct, false);
+        let index = self.nodes.open(at, at, field, NodeKind::Struct, false);
         let mut from = at;
         if nullable {
             // KIP-893: -1 is null and 1 is present; inside a tagged field the marker is a uvarint 0 or 1.
@@ -520,12 +520,12 @@ impl<'a, N: Nodes> Decoder<'a, N> {
             }
             return self.leaf(start, end, field, false);
         }
-        let array = self.nodes.open(start, field, NodeKind::Array, false);
+        let array = self.nodes.open(start, at, field, NodeKind::Array, false);
         match element {
             Element::Struct(id) => {
                 let structure = layout.structure(id);
                 for _ in 0..count {
-                    let index = self.nodes.open(at, field, NodeKind::Struct, true);
+                    let index = self.nodes.open(at, at, field, NodeKind::Struct, true);
                     at = self.structure(at, structure)?;
                     self.nodes.close(index, at);
                 }
@@ -581,7 +581,7 @@ impl<'a, N: Nodes> Decoder<'a, N> {
             let kind = DecodeErrorKind::CountExceedsInput { claimed: count.into(), left };
             return Err(self.fail(start, Node::NO_FIELD, kind));
         }
-        let section = self.nodes.open(start, Node::NO_FIELD, NodeKind::TagSection, false);
+        let section = self.nodes.open(start, at, Node::NO_FIELD, NodeKind::TagSection, false);
         let mut before = None;
         for _ in 0..count {
             let (tag, size_at) = self.uvarint(at, Node::NO_FIELD)?;

@@ -173,6 +173,12 @@ impl Known {
         if self.count == 0 {
             wrong.push("count is 0: an entry stands for at least one outcome".to_owned());
         }
+        if self.proof.run.is_empty() || self.proof.shows.is_empty() {
+            wrong.push(
+                "proof is not filled in: `run`, the command that shows the fault, and `shows`, what it prints"
+                    .to_owned(),
+            );
+        }
         let digits = |text: &str, count| text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit());
         let date = |text: &str| {
             let parts: Vec<&str> = text.split('-').collect();

@@ -460,6 +460,16 @@ fn bytes_that_do_not_decode_give_the_tree_so_far() {
     assert!(tree(stdout(&output)).contains(&("ResourceName".to_owned(), 18, 2)));
     let configs = stdout(&output).lines().find(|line| line.contains("Configs  ")).expect("the field that failed");
     assert!(configs.contains("not read") && configs.contains("[0x0014]"), "{configs}");
+    // An array that reading stopped in says how many it claims: one, in plain form and in compact.
+    for (arguments, size) in [
+        (["--response", "--body", "00000000 00000001 0003 ffff 02 0005"], "4B"),
+        (["--request", "--body", "02 02 00 01 01 01"], "1B"),
+    ] {
+        let version = if size == "4B" { "0" } else { "2" };
+        let output = run(&[&["decode", "--api", "AlterConfigs", "--version", version][..], &arguments].concat());
+        let length = stdout(&output).lines().find(|line| line.contains("- length")).expect("the array was begun");
+        assert!(length.contains("one element follows") && length.contains(size), "{length}");
+    }
 }
 
 #[test]

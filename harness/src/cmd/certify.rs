@@ -24,8 +24,8 @@ use std::path::{Path, PathBuf};
   kafka-conform certify broker 127.0.0.1:9092 --allow-writes --allow-hostile
 
 An adapter is a program that speaks JSON lines on standard input and output; docs/formats.md has the protocol.
-A broker is only asked what you allow: without options, well-formed ApiVersions, Metadata and DescribeConfigs requests.
-Its listener must be one without TLS and SASL.")]
+A broker is only asked what you allow: without options, well-formed ApiVersions, Metadata and DescribeConfigs requests,
+and one SaslHandshake where Metadata is cut off. Its listener must be one without TLS and SASL.")]
 pub struct Args {
     #[command(subcommand)]
     what: What,
@@ -137,16 +137,22 @@ impl KnownArgs {
     }
 }
 
-/// The entries of a file, which are about cases that there are.
-fn read_known(path: &Path, ids: &[String]) -> Result<Vec<Known>, String> {
+/// The entries of a file.
+fn parse_known(path: &Path) -> Result<Vec<Known>, String> {
     let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
     let file: KnownFile = toml::from_str(&text).map_err(|error| error.to_string())?;
-    for (number, entry) in (1..).zip(&file.known) {
+    Ok(file.known)
+}
+
+/// The entries of a file, filled in and about cases that there are.
+fn read_known(path: &Path, ids: &[String]) -> Result<Vec<Known>, String> {
+    let known = parse_known(path)?;
+    for (number, entry) in (1..).zip(&known) {
         if let Some(what) = entry.lint(ids.iter().map(String::as_str)).first() {
             return Err(format!("entry {number}: {what}"));
         }
     }
-    Ok(file.known)
+    Ok(known)
 }
 
 /// Runs the command.
@@ -330,8 +336,10 @@ mod tests {
         };
         let results = Results { run, peers: Vec::new(), outcomes: details.iter().enumerate().map(outcome).collect() };
         files.write(&results).expect("the folder is writable");
+        let read = parse_known(&file).unwrap_or_else(|what| panic!("{what}"));
+        // It is to be filled in before it is believed.
         let ids: Vec<String> = results.outcomes.iter().map(|outcome| outcome.case.clone()).collect();
-        let read = read_known(&file, &ids).unwrap_or_else(|what| panic!("{what}"));
+        assert!(read_known(&file, &ids).expect_err("there is no proof").contains("proof is not filled in"));
         let told: Vec<_> = read.iter().map(|known| (known.why.as_str(), known.class, known.count)).collect();
         assert_eq!(told, details.map(|detail| (detail, Class::WrongValue, 1)));
         let places: Vec<_> = read.iter().map(|known| (known.version.clone(), known.cases.clone())).collect();
@@ -346,7 +354,7 @@ mod tests {
         let ids = ["codec/m/v0/a".to_owned(), "codec/m/v0/b".to_owned()];
         let read = |from: &str, to: &str| {
             let entry = "[[known]]\ncases = [\"codec/m/v0/a\"]\ncount = 1\nversion = \"1\"\nclass = \"crash\"\nwhy = \"w\"\n\
-                         reported = \"never\"\nproof = { run = [], shows = \"\" }\n";
+                         reported = \"never\"\nproof = { run = [\"./proof\"], shows = \"bad\" }\n";
             assert!(entry.contains(from));
             std::fs::write(&path, entry.replace(from, to)).expect("it is ours");
             read_known(&path, &ids).map(|entries| entries.len())
@@ -364,6 +372,8 @@ mod tests {
             ("never", "soon", "reported is \"soon\""),
             ("never", "2026-11-3", "reported is"),
             ("crash", "crushed", "unknown variant"),
+            ("[\"./proof\"]", "[]", "proof is not filled in"),
+            ("\"bad\"", "\"\"", "proof is not filled in"),
         ];
         for (from, to, says) in refused {
             let what = read(from, to).expect_err(to);

@@ -63,6 +63,19 @@ pub enum Element {
     Struct(u16),
 }
 
+impl Element {
+    /// The type of one, in an array of this form: never null.
+    #[inline(always)]
+    pub(crate) fn wire(self, compact: bool) -> WireType {
+        match self {
+            Element::Fixed(fixed) => WireType::Fixed(fixed),
+            Element::String => WireType::String { compact, nullable: false },
+            Element::Bytes => WireType::Bytes { compact, nullable: false, records: false },
+            Element::Struct(id) => WireType::Struct { id, nullable: false },
+        }
+    }
+}
+
 /// A type of always the same size, big-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each is the type of the same name in the definition language")]
@@ -324,19 +337,13 @@ impl Layout {
 
     /// The type as the definition language writes it, nullable strings as `nullable_string`.
     pub fn type_name(&self, wire: WireType) -> String {
-        let element_name = |element| match element {
-            Element::Fixed(fixed) => fixed.name().to_owned(),
-            Element::String => "string".to_owned(),
-            Element::Bytes => "bytes".to_owned(),
-            Element::Struct(id) => self.structure(id).name.to_string(),
-        };
         match wire {
             WireType::Fixed(fixed) => fixed.name().to_owned(),
             WireType::String { .. } => "string".to_owned(),
             WireType::Bytes { records: true, .. } => "records".to_owned(),
             WireType::Bytes { .. } => "bytes".to_owned(),
             WireType::Struct { id, .. } => self.structure(id).name.to_string(),
-            WireType::Array { element, .. } => format!("[]{}", element_name(element)),
+            WireType::Array { element, compact, .. } => format!("[]{}", self.type_name(element.wire(compact))),
         }
     }
 
@@ -381,12 +388,7 @@ impl Layout {
             WireType::Bytes { records: true, .. } => Value::Bytes(empty_record_batch()),
             WireType::Bytes { .. } => Value::Bytes(Vec::new()),
             WireType::Struct { id, .. } => self.smallest_struct(id),
-            WireType::Array { element, .. } => Value::Array(vec![match element {
-                Element::Fixed(fixed) => fixed.zero(),
-                Element::String => Value::String(String::new()),
-                Element::Bytes => Value::Bytes(Vec::new()),
-                Element::Struct(id) => self.smallest_struct(id),
-            }]),
+            WireType::Array { element, compact, .. } => Value::Array(vec![self.smallest_value(element.wire(compact))]),
         }
     }
 

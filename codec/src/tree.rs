@@ -380,12 +380,7 @@ impl<'a> NodeRef<'a> {
             return (self.node.kind == NodeKind::Struct).then_some(WireType::Struct { id: 0, nullable: false });
         };
         Some(match field.wire {
-            WireType::Array { compact, element, .. } if self.node.element => match element {
-                Element::Fixed(fixed) => WireType::Fixed(fixed),
-                Element::String => WireType::String { compact, nullable: false },
-                Element::Bytes => WireType::Bytes { compact, nullable: false, records: false },
-                Element::Struct(id) => WireType::Struct { id, nullable: false },
-            },
+            WireType::Array { compact, element, .. } if self.node.element => element.wire(compact),
             wire => wire,
         })
     }
@@ -929,12 +924,7 @@ impl FromJson<'_> {
             WireType::Struct { id, .. } => self.structure(json, self.layout.structure(id))?,
             WireType::Array { element, compact, .. } => {
                 let elements = json.as_array().ok_or(EncodeErrorKind::Type("array"))?;
-                let wire = match element {
-                    Element::Fixed(fixed) => WireType::Fixed(fixed),
-                    Element::String => WireType::String { compact, nullable: false },
-                    Element::Bytes => WireType::Bytes { compact, nullable: false, records: false },
-                    Element::Struct(id) => WireType::Struct { id, nullable: false },
-                };
+                let wire = element.wire(compact);
                 let element =
                     |(index, json)| self.value(json, wire).map_err(|error: Unwinding| error.in_element(index));
                 Value::Array(elements.iter().enumerate().map(element).collect::<Result<_, _>>()?)

@@ -142,6 +142,29 @@ impl<'r, 'de> Part<'r, 'de> {
     }
 }
 
+/// What is the same for each part of a message, of whatever kind.
+macro_rules! same_for_all_parts {
+    () => {
+        #[inline]
+        fn deserialize_newtype_struct<V: Visitor<'de>>(
+            self,
+            _: &'static str,
+            visitor: V,
+        ) -> Result<V::Value, DeserializeError> {
+            visitor.visit_newtype_struct(self)
+        }
+
+        #[inline]
+        fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, DeserializeError> {
+            self.deserialize_seq(visitor)
+        }
+
+        fn is_human_readable(&self) -> bool {
+            false
+        }
+    };
+}
+
 impl<'de> Deserializer<'de> for Part<'_, 'de> {
     type Error = DeserializeError;
 
@@ -171,16 +194,7 @@ impl<'de> Deserializer<'de> for Part<'_, 'de> {
                     let elements = bytes.get(from..).unwrap_or_default().chunks_exact(size);
                     visitor.visit_seq(ScalarsOf { elements, fixed, index: 0 })
                 }
-                Element::String => {
-                    visitor.visit_seq(self.elements(bytes, compact, WireType::String { compact, nullable: false })?)
-                }
-                Element::Bytes => {
-                    let wire = WireType::Bytes { compact, nullable: false, records: false };
-                    visitor.visit_seq(self.elements(bytes, compact, wire)?)
-                }
-                Element::Struct(id) => {
-                    visitor.visit_seq(self.elements(bytes, compact, WireType::Struct { id, nullable: false })?)
-                }
+                element => visitor.visit_seq(self.elements(bytes, compact, element.wire(compact))?),
             },
         }
     }
@@ -191,15 +205,6 @@ impl<'de> Deserializer<'de> for Part<'_, 'de> {
             NodeKind::Null => visitor.visit_none(),
             _ => visitor.visit_some(self),
         }
-    }
-
-    #[inline]
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, DeserializeError> {
-        visitor.visit_newtype_struct(self)
     }
 
     /// Bytes and uuids are also read as sequences of bytes, since that is what `Vec<u8>` and `[u8; 16]` ask for.
@@ -213,11 +218,6 @@ impl<'de> Deserializer<'de> for Part<'_, 'de> {
             (WireType::Fixed(fixed), Some(bytes)) => Scalar { bytes, fixed }.deserialize_seq(visitor),
             _ => self.deserialize_any(visitor),
         }
-    }
-
-    #[inline]
-    fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, DeserializeError> {
-        self.deserialize_seq(visitor)
     }
 
     /// Fields are told by name, unless the type has them all and in this order: then that saves looking for each.
@@ -243,9 +243,7 @@ impl<'de> Deserializer<'de> for Part<'_, 'de> {
         visitor.visit_unit()
     }
 
-    fn is_human_readable(&self) -> bool {
-        false
-    }
+    same_for_all_parts!();
 
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct
@@ -281,15 +279,6 @@ impl<'de> Deserializer<'de> for Scalar<'de> {
         visitor.visit_some(self)
     }
 
-    #[inline]
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, DeserializeError> {
-        visitor.visit_newtype_struct(self)
-    }
-
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeserializeError> {
         match self.fixed {
             Fixed::Uuid => visitor.visit_seq(SeqDeserializer::new(self.bytes.iter().copied())),
@@ -297,13 +286,7 @@ impl<'de> Deserializer<'de> for Scalar<'de> {
         }
     }
 
-    fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, DeserializeError> {
-        self.deserialize_seq(visitor)
-    }
-
-    fn is_human_readable(&self) -> bool {
-        false
-    }
+    same_for_all_parts!();
 
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct
@@ -402,9 +385,7 @@ impl<'de> FieldsOf<'_, 'de> {
             None => Next::Default(field, &self.view.layout().field(field).default),
         }
     }
-}
 
-impl<'de> FieldsOf<'_, 'de> {
     /// Goes to the next field, and gives its number.
     #[inline(always)]
     fn advance(&mut self) -> Option<u16> {
@@ -492,14 +473,6 @@ impl<'de> Deserializer<'de> for DefaultOf<'de> {
         if *self.0 == Value::Null { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, DeserializeError> {
-        visitor.visit_newtype_struct(self)
-    }
-
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeserializeError> {
         match self.0 {
             Value::Bytes(bytes) => visitor.visit_seq(SeqDeserializer::new(bytes.iter().copied())),
@@ -508,13 +481,7 @@ impl<'de> Deserializer<'de> for DefaultOf<'de> {
         }
     }
 
-    fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, DeserializeError> {
-        self.deserialize_seq(visitor)
-    }
-
-    fn is_human_readable(&self) -> bool {
-        false
-    }
+    same_for_all_parts!();
 
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct

@@ -2,7 +2,7 @@
 
 use crate::encode::{Encoder, wrong_type};
 use crate::error::{EncodeError, EncodeErrorKind};
-use crate::layout::{Element, Field, Fixed, Layout, StructLayout, WireType};
+use crate::layout::{Field, Fixed, Layout, StructLayout, WireType};
 use crate::tree::{Float64, Unwinding, Value, parse_uuid, untyped};
 use serde::ser::{self, Impossible, Serialize};
 use std::fmt;
@@ -97,15 +97,7 @@ impl<'e, 'l> To<'e, 'l> {
 
     fn sequence(self, count: Option<usize>) -> Result<Sequence<'e, 'l>, Unwinding> {
         let (compact, of) = match self.wire {
-            WireType::Array { compact, element, .. } => (
-                compact,
-                Of::Elements(match element {
-                    Element::Fixed(fixed) => WireType::Fixed(fixed),
-                    Element::String => WireType::String { compact, nullable: false },
-                    Element::Bytes => WireType::Bytes { compact, nullable: false, records: false },
-                    Element::Struct(id) => WireType::Struct { id, nullable: false },
-                }),
-            ),
+            WireType::Array { compact, element, .. } => (compact, Of::Elements(element.wire(compact))),
             WireType::Bytes { compact, .. } => (compact, Of::Octets),
             WireType::Fixed(Fixed::Uuid) => (false, Of::Uuid),
             _ => return Err(self.wrong_type()),
@@ -350,45 +342,26 @@ impl Sequence<'_, '_> {
     }
 }
 
-impl ser::SerializeSeq for Sequence<'_, '_> {
-    type Ok = ();
-    type Error = Unwinding;
+/// serde's three kinds of sequence are one here.
+macro_rules! serialize_elements {
+    ($($kind:ident by $method:ident),*) => {$(
+        impl ser::$kind for Sequence<'_, '_> {
+            type Ok = ();
+            type Error = Unwinding;
 
-    #[inline]
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Unwinding> {
-        self.element(value)
-    }
+            #[inline]
+            fn $method<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Unwinding> {
+                self.element(value)
+            }
 
-    fn end(self) -> Result<(), Unwinding> {
-        self.finish()
-    }
+            fn end(self) -> Result<(), Unwinding> {
+                self.finish()
+            }
+        }
+    )*};
 }
 
-impl ser::SerializeTuple for Sequence<'_, '_> {
-    type Ok = ();
-    type Error = Unwinding;
-
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Unwinding> {
-        self.element(value)
-    }
-
-    fn end(self) -> Result<(), Unwinding> {
-        self.finish()
-    }
-}
-
-impl ser::SerializeTupleStruct for Sequence<'_, '_> {
-    type Ok = ();
-    type Error = Unwinding;
-
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Unwinding> {
-        self.element(value)
-    }
-
-    fn end(self) -> Result<(), Unwinding> {
-        self.finish()
-    }
-}
+serialize_elements!(SerializeSeq by serialize_element, SerializeTuple by serialize_element, SerializeTupleStruct by serialize_field);
 
 /// The fields of a struct.
 struct Fields<'e, 'l> {

@@ -284,6 +284,10 @@ mod tests {
         &CASES.exchanges
     }
 
+    fn target(addresses: Vec<SocketAddr>) -> Target {
+        Target { addresses, host: None, peer: "some@1".into(), release: None, run_id: None }
+    }
+
     fn request(api: &str, version: i16) -> Request {
         Request::new(definitions::bundled(), api, ApiVersion(version), 9, &json!({})).unwrap()
     }
@@ -377,8 +381,7 @@ mod tests {
             set_size(&mut answer);
             Some(answer)
         };
-        let target =
-            Target { addresses: vec![broker(many)], host: None, peer: "some@1".into(), release: None, run_id: None };
+        let target = target(vec![broker(many)]);
         let settings = Settings { seed: 1, consents: BTreeSet::new(), level: Level::Must };
         let broker = LiveBroker::connect(target, definitions::bundled(), settings).unwrap();
         let mut case = with_need(json!({ "ApiKeys[].ApiKey": [1] }));
@@ -500,8 +503,7 @@ mod tests {
     }
 
     fn judge_case(case: &Case, reply: Reply) -> Outcome {
-        let target =
-            Target { addresses: vec![broker(reply)], host: None, peer: "some@1".into(), release: None, run_id: None };
+        let target = target(vec![broker(reply)]);
         let consents = BTreeSet::from([Consent::Describe, Consent::Hostile]);
         let settings = Settings { seed: 1, consents, level: Level::Must };
         let broker = LiveBroker::connect(target, definitions::bundled(), settings).unwrap();
@@ -669,13 +671,7 @@ mod tests {
     #[test]
     fn what_a_case_needs_makes_it_unsupported_and_nothing_else_does() {
         let judge = |expect: Json, reply: Reply| {
-            let target = Target {
-                addresses: vec![broker(reply)],
-                host: None,
-                peer: "some@1".into(),
-                release: None,
-                run_id: None,
-            };
+            let target = target(vec![broker(reply)]);
             let settings = Settings { seed: 1, consents: BTreeSet::new(), level: Level::Must };
             let broker = LiveBroker::connect(target, definitions::bundled(), settings).unwrap();
             broker.run_version(&with_need(expect), ApiVersion(0)).verdict
@@ -689,8 +685,7 @@ mod tests {
     #[test]
     fn a_broker_that_lets_too_many_deadlines_pass_is_given_up() {
         let silent = |frame: &[u8]| Some(if own(frame) { honest(frame)? } else { Vec::new() });
-        let target =
-            Target { addresses: vec![broker(silent)], host: None, peer: "some@1".into(), release: None, run_id: None };
+        let target = target(vec![broker(silent)]);
         let consents = BTreeSet::from([Consent::Describe, Consent::Hostile]);
         let settings = Settings { seed: 1, consents, level: Level::Must };
         let broker = LiveBroker::connect(target, definitions::bundled(), settings).unwrap();
@@ -728,8 +723,7 @@ mod tests {
 
     #[test]
     fn what_is_not_advertised_is_unsupported() {
-        let target =
-            Target { addresses: vec![broker(honest)], host: None, peer: "some@1".into(), release: None, run_id: None };
+        let target = target(vec![broker(honest)]);
         let settings = Settings { seed: 1, consents: BTreeSet::new(), level: Level::Must };
         let outcomes = run(target, definitions::bundled(), exchanges(), settings).unwrap();
         let verdict = |case: &str| outcomes.iter().find(|outcome| outcome.case == case).unwrap().verdict;
@@ -744,8 +738,7 @@ mod tests {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
         drop(listener);
-        let target =
-            Target { addresses: vec![address], host: None, peer: "some@1".into(), release: None, run_id: None };
+        let target = target(vec![address]);
         let settings = Settings { seed: 1, consents: BTreeSet::new(), level: Level::Must };
         let error = LiveBroker::connect(target, definitions::bundled(), settings).unwrap_err();
         let says = "some@1: no connection: connection refused: is the broker up, and is this where it listens?";
@@ -756,10 +749,7 @@ mod tests {
     fn the_first_address_that_answers_is_taken() {
         let closed = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
         let settings = || Settings { seed: 1, consents: BTreeSet::new(), level: Level::Must };
-        let connect = |addresses| {
-            let target = Target { addresses, host: None, peer: "some@1".into(), release: None, run_id: None };
-            LiveBroker::connect(target, definitions::bundled(), settings())
-        };
+        let connect = |addresses| LiveBroker::connect(target(addresses), definitions::bundled(), settings());
         let (other, right) = (broker(|_| None), broker(honest));
         let found = connect(vec![closed, other, right]).unwrap();
         assert_eq!(found.address, right);

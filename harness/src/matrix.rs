@@ -417,16 +417,10 @@ impl Bench<'_> {
             Ok(handshake) => handshake,
             Err(error) => unreachable!("our own handshake is right: {error}"),
         };
-        std::thread::scope(|scope| {
-            for part in 0..cores {
-                let handshake = &handshake;
-                scope.spawn(move || {
-                    let mut ask =
-                        |request: Json| Observation::from(Answer::Line(reference::answer(self.protocol, &request)));
-                    let cases = self.vectors().skip(part).step_by(cores);
-                    self.judge_vectors(REFERENCE, handshake, cases, &mut ask, bar);
-                });
-            }
+        in_parts(cores, |part| {
+            let mut ask = |request: Json| Observation::from(Answer::Line(reference::answer(self.protocol, &request)));
+            let cases = self.vectors().skip(part).step_by(cores);
+            self.judge_vectors(REFERENCE, &handshake, cases, &mut ask, bar);
         });
     }
 
@@ -442,8 +436,8 @@ impl Bench<'_> {
         const WORTH_A_PROCESS: usize = 1_000;
         let processes = processes.min(1 + self.vectors().count() / WORTH_A_PROCESS);
         let name = &candidate.name();
-        let judge = |part: usize, launch: Launch| -> anyhow::Result<Option<String>> {
-            let mut adapter = Adapter::start(launch)?;
+        let given_up = in_parts(processes, |part| -> anyhow::Result<Option<String>> {
+            let mut adapter = Adapter::start(launch.clone())?;
             probe(self.protocol, &mut adapter)?;
             let handshake = adapter.handshake().clone();
             let cases = self.vectors().skip(part).step_by(processes);
@@ -452,18 +446,8 @@ impl Bench<'_> {
             let given_up = adapter.given_up().map(one_line);
             adapter.stop();
             Ok(given_up)
-        };
-        std::thread::scope(|scope| {
-            let judge = &judge;
-            let begin = |part| {
-                let launch = launch.clone();
-                scope.spawn(move || judge(part, launch))
-            };
-            let parts: Vec<_> = (0..processes).map(begin).collect();
-            let ended =
-                parts.into_iter().map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-            Ok(ended.collect::<anyhow::Result<Vec<_>>>()?.into_iter().flatten().next())
-        })
+        });
+        Ok(given_up.into_iter().collect::<anyhow::Result<Vec<_>>>()?.into_iter().flatten().next())
     }
 
     fn ask(&self, peer: &str, adapter: &mut Adapter, request: Json, deadline: Duration) -> Answer {
@@ -657,6 +641,15 @@ pub fn build(peer: &PeerVersion, role: Role, checkout: &Path) -> anyhow::Result<
 
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Does so many parts of something at once, each told its number, and gives what came of each in order.
+fn in_parts<T: Send>(parts: usize, part: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let part = &part;
+    std::thread::scope(|scope| {
+        let begun: Vec<_> = (0..parts).map(|number| scope.spawn(move || part(number))).collect();
+        begun.into_iter().map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    })
 }
 
 /// Adapters are probed before they are believed: what they do not know is `unsupported`, and they do not echo.

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 
+use crate::dump::error_name;
 use crate::expect::{Expect, Matcher, Path};
 use crate::results::{Outcome, Verdict};
 
 /// An error code of the environment's.
 struct Refusal {
     code: i64,
-    name: &'static str,
     /// The APIs that say so; any may where there are none.
     apis: &'static [&'static str],
     /// What is the matter, and what to do about it.
@@ -23,17 +23,17 @@ const FORBIDDEN: &str = "a policy of the broker's forbids it: judge a broker wit
 
 #[rustfmt::skip]
 const REFUSALS: [Refusal; 8] = [
-    Refusal { code: 29, name: "TOPIC_AUTHORIZATION_FAILED", apis: &[], why: DENIED },
-    Refusal { code: 30, name: "GROUP_AUTHORIZATION_FAILED", apis: &[], why: DENIED },
-    Refusal { code: 31, name: "CLUSTER_AUTHORIZATION_FAILED", apis: &[], why: DENIED },
-    Refusal { code: 38, name: "INVALID_REPLICATION_FACTOR", apis: &["CreateTopics"],
+    Refusal { code: 29, apis: &[], why: DENIED },
+    Refusal { code: 30, apis: &[], why: DENIED },
+    Refusal { code: 31, apis: &[], why: DENIED },
+    Refusal { code: 38, apis: &["CreateTopics"],
               why: "the broker takes no topic with one replica: judge one that does" },
-    Refusal { code: 41, name: "NOT_CONTROLLER", apis: &["CreateTopics", "DeleteTopics"],
+    Refusal { code: 41, apis: &["CreateTopics", "DeleteTopics"],
               why: "the broker is not the cluster's controller: judge that one" },
-    Refusal { code: 44, name: "POLICY_VIOLATION", apis: &[], why: FORBIDDEN },
-    Refusal { code: 73, name: "TOPIC_DELETION_DISABLED", apis: &["DeleteTopics"],
+    Refusal { code: 44, apis: &[], why: FORBIDDEN },
+    Refusal { code: 73, apis: &["DeleteTopics"],
               why: "the broker deletes no topics: judge one that does" },
-    Refusal { code: 89, name: "THROTTLING_QUOTA_EXCEEDED", apis: &[],
+    Refusal { code: 89, apis: &[],
               why: "a quota of the broker's is used up: judge it without one" },
 ];
 
@@ -43,7 +43,7 @@ impl Refusal {
     }
 
     fn text(&self) -> String {
-        format!("error {} {}: {}", self.code, self.name, self.why)
+        format!("error {} {}: {}", self.code, error_name(self.code).unwrap_or_default(), self.why)
     }
 }
 

@@ -168,6 +168,17 @@ impl WireType {
             | WireType::Array { nullable, .. } => nullable,
         }
     }
+
+    /// What values of it are called.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            WireType::Fixed(fixed) => fixed.name(),
+            WireType::String { .. } => "string",
+            WireType::Bytes { .. } => "bytes",
+            WireType::Struct { .. } => "struct",
+            WireType::Array { .. } => "array",
+        }
+    }
 }
 
 /// A field of a layout.
@@ -210,8 +221,10 @@ pub struct StructLayout {
     pub flexible: bool,
     /// The least number of bytes an instance takes.
     pub smallest: u32,
-    /// Names of all its fields at this version.
+    /// Names of all its fields at this version, those of the untagged ones first.
     pub(crate) names: Vec<Arc<str>>,
+    /// Types of its untagged fields.
+    pub(crate) wires: Vec<WireType>,
     pub(crate) absent: Vec<AbsentField>,
     pub(crate) steps: Vec<Step>,
     pub(crate) run: Vec<RunField>,
@@ -481,11 +494,12 @@ impl Lowering<'_> {
             flexible: self.flexible,
             smallest: 0,
             names: Vec::new(),
+            wires: Vec::new(),
             absent: Vec::new(),
             steps: Vec::new(),
             run: Vec::new(),
         });
-        let (mut untagged, mut tagged, mut absent, mut names) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut untagged, mut tagged, mut absent) = (Vec::new(), Vec::new(), Vec::new());
         for spec in specs {
             let place = format!("{place}.{}", spec.name);
             if !spec.versions.contains(self.version) {
@@ -504,7 +518,6 @@ impl Lowering<'_> {
                 return Err(SpecError { place, kind: SpecErrorKind::Default("null".to_owned()) });
             }
             let field = number(self.fields.len(), &place)?;
-            names.push(spec.name.clone());
             self.fields.push(Field {
                 name: spec.name.clone(),
                 wire,
@@ -519,7 +532,6 @@ impl Lowering<'_> {
         tagged.sort_unstable();
         let Some(structure) = self.structs.get_mut(usize::from(id)) else { unreachable!("pushed above") };
         structure.fields = untagged;
-        structure.names = names;
         structure.tagged = tagged.into_iter().map(|(_, field)| field).collect();
         structure.absent = absent;
         plan(&self.fields, &mut self.structs, id);
@@ -599,14 +611,18 @@ impl Lowering<'_> {
     }
 }
 
-/// Works out what the decode loop does in a struct, and its smallest size; the structs it holds are planned before.
+/// Works out what the loops do in a struct, and its smallest size; the structs it holds are planned before.
 fn plan(fields: &[Field], structs: &mut [StructLayout], id: u16) {
     let Some(structure) = structs.get(usize::from(id)) else { return };
     let mut smallest = u32::from(structure.flexible);
     let (mut steps, mut run): (Vec<Step>, Vec<RunField>) = (Vec::new(), Vec::new());
+    let all = structure.fields.iter().chain(&structure.tagged).filter_map(|&number| fields.get(usize::from(number)));
+    let names = all.map(|field| field.name.clone()).collect();
+    let mut wires = Vec::new();
     for &number in &structure.fields {
         let Some(field) = fields.get(usize::from(number)) else { continue };
         smallest = smallest.saturating_add(smallest_field(structs, field.wire));
+        wires.push(field.wire);
         let fixed = match field.wire {
             WireType::Fixed(fixed) => fixed,
             wire => {
@@ -634,6 +650,7 @@ fn plan(fields: &[Field], structs: &mut [StructLayout], id: u16) {
     }
     if let Some(structure) = structs.get_mut(usize::from(id)) {
         (structure.smallest, structure.steps, structure.run) = (smallest, steps, run);
+        (structure.names, structure.wires) = (names, wires);
     }
 }
 

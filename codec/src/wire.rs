@@ -201,22 +201,151 @@ fn look_at<const SIZE: usize>(window: &[u8; SIZE]) -> (u8, u8) {
     })
 }
 
-/// Writes an unsigned varint in as few bytes as it takes.
+/// Writes primitives to a buffer.
+///
+/// What is written goes to a place that is there already, a few bytes at a time, rather than to the end of a `Vec`, whose
+/// length would be read and written around every byte.
+#[derive(Debug, Default)]
+pub struct Writer {
+    /// Up to `at` what is written; after it what may be overwritten.
+    bytes: Vec<u8>,
+    at: usize,
+}
+
+impl Writer {
+    /// Writes after what `bytes` holds; its capacity is used.
+    pub fn after(bytes: Vec<u8>) -> Writer {
+        Writer { at: bytes.len(), bytes }
+    }
+
+    /// All that the buffer holds.
+    pub fn into_bytes(mut self) -> Vec<u8> {
+        self.bytes.truncate(self.at);
+        self.bytes
+    }
+
+    /// How many bytes the buffer holds.
+    #[inline(always)]
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    /// The buffer with what may be overwritten, and where that starts.
+    #[inline(always)]
+    pub(crate) fn room(&mut self) -> (&mut [u8], usize) {
+        (&mut self.bytes, self.at)
+    }
+
+    /// Goes on at an offset up to which [`Writer::room`] was written.
+    #[inline(always)]
+    pub(crate) fn advance(&mut self, to: usize) {
+        self.at = to;
+    }
+
+    /// Lets `write` write, with more room where there was too little for it.
+    #[inline(always)]
+    fn write(&mut self, size: usize, write: impl Fn(&mut [u8], usize) -> Option<usize>) {
+        if let Some(end) = write(&mut self.bytes, self.at) {
+            self.at = end;
+            return;
+        }
+        self.grow(size);
+        self.at = write(&mut self.bytes, self.at).unwrap_or(self.at);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, size: usize) {
+        const LEAST: usize = 64;
+        let (needed, twice) = (self.at + size, self.bytes.len() * 2 + LEAST);
+        // No more is made ready than the output may need, and nothing is allocated while there is capacity.
+        let capacity = self.bytes.capacity();
+        let size = if needed <= capacity { twice.min(capacity) } else { twice };
+        self.bytes.resize(size.max(needed), 0);
+    }
+
+    /// So many bytes.
+    #[inline(always)]
+    pub fn array<const N: usize>(&mut self, bytes: [u8; N]) {
+        self.write(N, |room, at| array(room, at, bytes));
+    }
+
+    /// Bytes as they are.
+    #[inline(always)]
+    pub fn slice(&mut self, bytes: &[u8]) {
+        self.prefixed([], bytes);
+    }
+
+    /// A length and what it is the length of.
+    #[inline(always)]
+    pub fn prefixed<const N: usize>(&mut self, length: [u8; N], bytes: &[u8]) {
+        self.write(N + bytes.len(), |room, at| prefixed(room, at, length, bytes));
+    }
+
+    /// An unsigned varint, in as few bytes as it takes.
+    #[inline(always)]
+    pub fn uvarint(&mut self, value: u32) {
+        if value < 0x80 {
+            return self.array([(value & 0x7f) as u8]);
+        }
+        if value < 0x4000 {
+            return self.array([(value & 0x7f) as u8 | 0x80, (value >> 7 & 0x7f) as u8]);
+        }
+        // Eight bytes at once, of which those that count stay: cheaper than a loop, whose end is hard to predict.
+        let (bytes, size) = uvarint_bytes(value);
+        self.write(bytes.len(), |room, at| array(room, at, bytes).map(|_| at + size));
+    }
+
+    /// What was written from this position on.
+    pub(crate) fn written(&self, position: usize) -> &[u8] {
+        self.bytes.get(position..self.at).unwrap_or_default()
+    }
+
+    /// Forgets what was written from this position on.
+    pub(crate) fn back_to(&mut self, position: usize) {
+        self.at = position.min(self.at);
+    }
+}
+
+/// Writes so many bytes to `room` from `at` on: the offset after them; `None` if there is no place.
 #[inline(always)]
+pub(crate) fn array<const N: usize>(room: &mut [u8], at: usize, bytes: [u8; N]) -> Option<usize> {
+    *room.get_mut(at..)?.first_chunk_mut()? = bytes;
+    Some(at + N)
+}
+
+/// The same of a length and what it is the length of. Short bytes, as nearly all are, are copied in two halves that overlap,
+/// which is cheaper than a call.
+#[inline(always)]
+pub(crate) fn prefixed<const N: usize>(room: &mut [u8], at: usize, length: [u8; N], bytes: &[u8]) -> Option<usize> {
+    let (prefix, room) = room.get_mut(at..)?.split_first_chunk_mut()?;
+    let room = room.get_mut(..bytes.len())?;
+    *prefix = length;
+    let end = at + N + bytes.len();
+    macro_rules! in_halves_of {
+        ($size:literal) => {
+            if let (Some(first), Some(last)) = (bytes.first_chunk::<$size>(), bytes.last_chunk::<$size>()) {
+                *room.first_chunk_mut()? = *first;
+                *room.last_chunk_mut()? = *last;
+                return Some(end);
+            }
+        };
+    }
+    if bytes.len() > 32 {
+        room.copy_from_slice(bytes);
+        return Some(end);
+    }
+    in_halves_of!(16);
+    in_halves_of!(8);
+    in_halves_of!(4);
+    room.iter_mut().zip(bytes).for_each(|(to, byte)| *to = *byte);
+    Some(end)
+}
+
+/// Writes an unsigned varint at the end of `out`, in as few bytes as it takes.
 pub fn write_uvarint(out: &mut Vec<u8>, value: u32) {
-    if value < 0x80 {
-        out.push((value & 0x7f) as u8);
-        return;
-    }
-    if value < 0x4000 {
-        out.extend_from_slice(&[(value & 0x7f) as u8 | 0x80, (value >> 7 & 0x7f) as u8]);
-        return;
-    }
-    // Eight bytes at once, of which those that count stay: cheaper than a loop, whose end is hard to predict.
     let (bytes, size) = uvarint_bytes(value);
-    let end = out.len() + size;
-    out.extend_from_slice(&bytes);
-    out.truncate(end);
+    out.extend(bytes.iter().take(size));
 }
 
 /// A uvarint's bytes, and how many of them it takes.

@@ -19,15 +19,8 @@ pub fn serialize<T: Serialize + ?Sized>(layout: &Layout, value: &T) -> Result<Ve
 /// A field that the value lacks has its default; one that the version lacks is dropped where the definition says that it may
 /// be, or where it is at its default. Quickest where fields stand in the order of the definition.
 pub fn serialize_into<T: Serialize + ?Sized>(layout: &Layout, value: &T, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-    let before = out.len();
-    let mut encoder = Encoder { layout, out: std::mem::take(out) };
     let wire = WireType::Struct { id: 0, nullable: false };
-    let written = value.serialize(To { encoder: &mut encoder, wire, field: None });
-    *out = encoder.out;
-    written.map_err(|error| {
-        out.truncate(before);
-        error.into_error()
-    })
+    Encoder::run(layout, out, |encoder| value.serialize(To { encoder, wire, field: None }))
 }
 
 impl fmt::Display for Unwinding {
@@ -58,7 +51,7 @@ impl<'e, 'l> To<'e, 'l> {
     fn value(self, value: &Value) -> Result<(), Unwinding> {
         match (self.field, self.wire) {
             (_, WireType::Fixed(fixed)) => self.encoder.fixed(fixed, value),
-            (Some(field), wire) => self.encoder.value(field, wire, value),
+            (Some(field), wire) => self.encoder.value(wire, field.tag.is_some(), value),
             (None, _) if *value == Value::Null => Err(EncodeErrorKind::NullNotAllowed.into()),
             (None, _) => Err(self.wrong_type()),
         }
@@ -66,13 +59,7 @@ impl<'e, 'l> To<'e, 'l> {
 
     #[cold]
     fn wrong_type(&self) -> Unwinding {
-        wrong_type(match self.wire {
-            WireType::Fixed(fixed) => fixed.name(),
-            WireType::String { .. } => "string",
-            WireType::Bytes { .. } => "bytes",
-            WireType::Struct { .. } => "struct",
-            WireType::Array { .. } => "array",
-        })
+        wrong_type(self.wire.name())
     }
 
     #[inline]
@@ -88,7 +75,7 @@ impl<'e, 'l> To<'e, 'l> {
         let WireType::Struct { id, nullable } = self.wire else { return Err(self.wrong_type()) };
         if nullable {
             // 1 in both forms of the marker (KIP-893).
-            self.encoder.out.push(1);
+            self.encoder.out.array([1]);
         }
         let structure = self.encoder.layout.structure(id);
         let (scattered, tagged) = (Vec::new(), Vec::new());
@@ -102,7 +89,7 @@ impl<'e, 'l> To<'e, 'l> {
             WireType::Fixed(Fixed::Uuid) => (false, Of::Uuid),
             _ => return Err(self.wrong_type()),
         };
-        let start = self.encoder.out.len();
+        let start = self.encoder.out.position();
         let expected = count.unwrap_or_default();
         if !matches!(of, Of::Uuid) {
             self.encoder.length(compact, expected)?;
@@ -125,7 +112,7 @@ impl<'e, 'l> ser::Serializer for To<'e, 'l> {
     #[inline]
     fn serialize_bool(self, value: bool) -> Result<(), Unwinding> {
         match self.wire {
-            WireType::Fixed(Fixed::Bool) => self.encoder.out.push(value.into()),
+            WireType::Fixed(Fixed::Bool) => self.encoder.out.array([value.into()]),
             _ => return Err(self.wrong_type()),
         }
         Ok(())
@@ -315,29 +302,29 @@ impl Sequence<'_, '_> {
 
     /// A byte, which the protocol has no number type for: the lower half of a wider one.
     fn octet<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Unwinding> {
-        let at = self.encoder.out.len();
+        let at = self.encoder.out.position();
         value.serialize(To { encoder: self.encoder, wire: WireType::Fixed(Fixed::Uint16), field: None })?;
-        let Some(&[0, byte]) = self.encoder.out.get(at..) else {
+        let &[0, byte] = self.encoder.out.written(at) else {
             return Err(EncodeErrorKind::OutOfRange("byte").into());
         };
-        self.encoder.out.truncate(at);
-        self.encoder.out.push(byte);
+        self.encoder.out.back_to(at);
+        self.encoder.out.array([byte]);
         Ok(())
     }
 
     fn finish(self) -> Result<(), Unwinding> {
-        let written = match self.of {
+        match self.of {
             Of::Uuid if self.count == 16 => return Ok(()),
             Of::Uuid => return Err(wrong_type("uuid")),
             Of::Elements(_) | Of::Octets if self.count == self.expected => return Ok(()),
-            _ => self.encoder.out.len(),
-        };
+            _ => {}
+        }
         // The count was not known before, or was not told right.
-        let mut before = Encoder { layout: self.encoder.layout, out: Vec::new() };
-        before.length(self.compact, self.expected)?;
+        let before = Encoder::apart(self.encoder.layout, |encoder| encoder.length(self.compact, self.expected))?;
+        let elements = self.encoder.out.written(self.start).to_vec();
+        self.encoder.out.back_to(self.start);
         self.encoder.length(self.compact, self.count)?;
-        let count = self.encoder.out.split_off(written);
-        self.encoder.out.splice(self.start..self.start + before.out.len(), count);
+        self.encoder.out.slice(elements.get(before.len()..).unwrap_or_default());
         Ok(())
     }
 }
@@ -399,9 +386,8 @@ impl<'l> Fields<'_, 'l> {
         let (layout, structure) = (self.encoder.layout, self.structure);
         let is_it = |&number: &u16| *layout.field(number).name == *name;
         let payload = |field: &'l Field| {
-            let mut encoder = Encoder { layout, out: Vec::new() };
-            let to = To { encoder: &mut encoder, wire: field.wire, field: Some(field) };
-            value.serialize(to).map_err(|error| error.in_field(name)).map(|()| encoder.out)
+            let write = |encoder: &mut Encoder<'l>| value.serialize(To { encoder, wire: field.wire, field: Some(field) });
+            Encoder::apart(layout, write).map_err(|error| error.in_field(name))
         };
         if let Some(place) = structure.fields.iter().position(is_it) {
             self.scattered.resize(structure.fields.len(), None);
@@ -444,7 +430,7 @@ impl<'l> Fields<'_, 'l> {
             return Ok(());
         }
         if self.tagged.is_empty() {
-            self.encoder.out.push(0);
+            self.encoder.out.array([0]);
             return Ok(());
         }
         self.tags()
@@ -455,7 +441,7 @@ impl<'l> Fields<'_, 'l> {
     fn rest(&mut self) -> Result<(), Unwinding> {
         for (place, &number) in self.structure.fields.iter().enumerate().skip(self.next) {
             match self.scattered.get(place) {
-                Some(Some(bytes)) => self.encoder.out.extend_from_slice(bytes),
+                Some(Some(bytes)) => self.encoder.out.slice(bytes),
                 _ => self.encoder.default(self.encoder.layout.field(number))?,
             }
         }

@@ -6,26 +6,15 @@ use codec::{
 };
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
-use kafka_conform_benches::describe_configs::{ASCII, DEFINITION, MULTI_BYTE, Response, bytes, response};
+use kafka_conform_benches::describe_configs::{DEFINITION, Response, SHAPES, Shape, bytes, response};
 use kafka_conform_benches::peers::{Input, KafkaProtocol, Krabka, Odradek, Peer};
 use kafka_conform_benches::{layout, sum_of_fields, yardstick};
 use std::hint::black_box;
 use std::time::Duration;
 
-/// Name, version, configs and documentation of each shape.
-const SHAPES: [(&str, i16, u32, &str); 7] = [
-    ("v4-53kB-ascii", 4, 300, ASCII),
-    ("v4-53kB-multi-byte", 4, 300, MULTI_BYTE),
-    ("v4-2kB-ascii", 4, 12, ASCII),
-    ("v3-54kB-ascii", 3, 300, ASCII),
-    ("v2-29kB-ascii", 2, 300, ASCII),
-    ("v1-29kB-ascii", 1, 300, ASCII),
-    ("v0-11kB-ascii", 0, 300, ASCII),
-];
-
 /// One message in all the forms it is measured in.
 struct Case {
-    shape: &'static str,
+    name: &'static str,
     version: i16,
     layout: Layout,
     bytes: Vec<u8>,
@@ -35,18 +24,19 @@ struct Case {
 }
 
 impl Case {
-    fn new((shape, version, configs, documentation): (&'static str, i16, u32, &'static str)) -> Case {
+    fn new(shape: Shape) -> Case {
+        let Shape { name, version, .. } = shape;
         let layout = layout(DEFINITION, version);
-        let response = response(version, configs, documentation);
+        let response = response(shape);
         let bytes = bytes(&response, version);
         let mut tree = Tree::new();
         decode_into(&layout, &bytes, 0, &mut tree).expect("a message");
         let value = View::new(&layout, &bytes, &tree).value();
-        Case { shape, version, layout, input: Input::new(&bytes), bytes, response, value }
+        Case { name, version, layout, input: Input::new(&bytes), bytes, response, value }
     }
 
     fn group<'c>(&self, criterion: &'c mut Criterion, what: &str) -> BenchmarkGroup<'c, WallTime> {
-        let mut group = criterion.benchmark_group(format!("describe-configs/{what}/{}", self.shape));
+        let mut group = criterion.benchmark_group(format!("describe-configs/{what}/{}", self.name));
         group.throughput(Throughput::Bytes(self.bytes.len() as u64));
         group
     }

@@ -3,11 +3,10 @@
 
 use codec::wire::{Reader, is_utf8};
 use codec::{Layout, Tree, Value, View, decode_into, encode_into};
-use criterion::measurement::WallTime;
-use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
-use kafka_conform_benches::layout;
-use kafka_conform_benches::names::{DEFINITION, NAMES, bytes, names};
-use kafka_conform_benches::peers::{Input, KafkaProtocol, Krabka, Odradek, Peer};
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use kafka_conform_benches::names::{ASCII, DEFINITION, NAMES, bytes, names};
+use kafka_conform_benches::peers::{Input, Peer};
+use kafka_conform_benches::{for_each_peer, layout};
 use std::hint::black_box;
 use std::time::Duration;
 
@@ -23,34 +22,15 @@ fn read_names(bytes: &[u8], mut each: impl FnMut(&[u8])) {
     }
 }
 
-fn decode_peer<P: Peer>(group: &mut BenchmarkGroup<'_, WallTime>, input: &Input) {
-    group.bench_function(P::NAME, |bencher| bencher.iter(|| P::decode_names(black_box(input))));
-}
-
-fn encode_peer<P: Peer>(group: &mut BenchmarkGroup<'_, WallTime>, input: &Input, out: &mut Vec<u8>) {
-    let message = P::decode_names(input);
-    group.bench_function(P::NAME, |bencher| {
-        bencher.iter(|| {
-            out.clear();
-            P::encode_names(black_box(&message), black_box(out));
-        })
-    });
-}
-
 fn compact_string(criterion: &mut Criterion) {
     let layout = layout(DEFINITION, 4);
-    for (shape, characters) in [
-        ("8-40-ascii", "retention.ms-0123_TOPIC"),
-        ("8-40-multi-byte", "größe-ñandú-数据-x"),
-        ("8-40-cyrillic", "заказыиплатежи"),
-    ] {
+    for (shape, characters) in
+        [("8-40-ascii", ASCII), ("8-40-multi-byte", "größe-ñandú-数据-x"), ("8-40-cyrillic", "заказыиплатежи")]
+    {
         let names = names(characters);
         let bytes = bytes(&names);
         let input = Input::new(&bytes);
-        let value = check(&layout, &names, &bytes);
-        check_peer::<Krabka>(&input, &names, &bytes);
-        check_peer::<KafkaProtocol>(&input, &names, &bytes);
-        check_peer::<Odradek>(&input, &names, &bytes);
+        let value = check(&layout, &names, &bytes, &input);
 
         let mut tree = Tree::new();
         let mut group = criterion.benchmark_group(format!("compact-string/decode/{shape}"));
@@ -61,9 +41,9 @@ fn compact_string(criterion: &mut Criterion) {
         group.bench_function("ours-primitive", |bencher| {
             bencher.iter(|| read_names(black_box(&bytes), |name| _ = black_box(name)))
         });
-        decode_peer::<Krabka>(&mut group, &input);
-        decode_peer::<KafkaProtocol>(&mut group, &input);
-        decode_peer::<Odradek>(&mut group, &input);
+        for_each_peer!(P {
+            group.bench_function(P::NAME, |bencher| bencher.iter(|| P::decode_names(black_box(&input))));
+        });
         group.finish();
 
         let view = View::new(&layout, &bytes, &tree);
@@ -82,15 +62,21 @@ fn compact_string(criterion: &mut Criterion) {
                 encode_into(black_box(&layout), black_box(&value), black_box(&mut out))
             })
         });
-        encode_peer::<Krabka>(&mut group, &input, &mut out);
-        encode_peer::<KafkaProtocol>(&mut group, &input, &mut out);
-        encode_peer::<Odradek>(&mut group, &input, &mut out);
+        for_each_peer!(P {
+            let message = P::decode_names(&input);
+            group.bench_function(P::NAME, |bencher| {
+                bencher.iter(|| {
+                    out.clear();
+                    P::encode_names(black_box(&message), black_box(&mut out));
+                })
+            });
+        });
         group.finish();
     }
 }
 
-/// We read the names and write the bytes; the value, to encode.
-fn check(layout: &Layout, names: &[String], bytes: &[u8]) -> Value {
+/// All read the names and write the bytes; our value, to encode.
+fn check(layout: &Layout, names: &[String], bytes: &[u8], input: &Input) -> Value {
     let mut tree = Tree::new();
     decode_into(layout, bytes, 0, &mut tree).expect("a message");
     assert_eq!(tree.anomaly_count(), 0);
@@ -108,16 +94,15 @@ fn check(layout: &Layout, names: &[String], bytes: &[u8]) -> Value {
     out.clear();
     encode_into(layout, view.root(), &mut out).expect("a tree that was read");
     assert_eq!(out, bytes);
-    value
-}
 
-/// The peer reads the same names and writes the same bytes.
-fn check_peer<P: Peer>(input: &Input, names: &[String], bytes: &[u8]) {
-    let message = P::decode_names(input);
-    assert_eq!(P::names(&message), names, "{}", P::NAME);
-    let mut out = Vec::new();
-    P::encode_names(&message, &mut out);
-    assert_eq!(out, bytes, "{}", P::NAME);
+    for_each_peer!(P {
+        let message = P::decode_names(input);
+        assert_eq!(P::names(&message), names, "{}", P::NAME);
+        out.clear();
+        P::encode_names(&message, &mut out);
+        assert_eq!(out, bytes, "{}", P::NAME);
+    });
+    value
 }
 
 criterion_group! {

@@ -12,6 +12,34 @@ pub const ASCII: &str = "How long a closed segment is kept, in milliseconds, bef
 /// Documentation of about as many bytes in other scripts.
 pub const MULTI_BYTE: &str = "Größe der Äcker, über alle Maße hinaus; ñandú 数据保留时间 (毫秒)";
 
+/// A message that is measured.
+#[derive(Clone, Copy)]
+pub struct Shape {
+    /// As it is called in the rows.
+    pub name: &'static str,
+    /// The version it is sent at.
+    pub version: i16,
+    /// How many configs there are of the one topic.
+    pub configs: u32,
+    /// The documentation of each, from version 3 on.
+    pub documentation: &'static str,
+}
+
+/// The largest at the newest version, which most is measured on.
+pub const LARGE: Shape = Shape { name: "v4-53kB-ascii", version: 4, configs: 300, documentation: ASCII };
+/// The oldest version.
+pub const OLD: Shape = Shape { name: "v0-11kB-ascii", version: 0, ..LARGE };
+/// All of them.
+pub const SHAPES: [Shape; 7] = [
+    LARGE,
+    Shape { name: "v4-53kB-multi-byte", documentation: MULTI_BYTE, ..LARGE },
+    Shape { name: "v4-2kB-ascii", configs: 12, ..LARGE },
+    Shape { name: "v3-54kB-ascii", version: 3, ..LARGE },
+    Shape { name: "v2-29kB-ascii", version: 2, ..LARGE },
+    Shape { name: "v1-29kB-ascii", version: 1, ..LARGE },
+    OLD,
+];
+
 /// The message. A field that a version lacks has the definition's default, or 0 where that is "not said".
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "PascalCase")]
@@ -65,9 +93,9 @@ pub struct Synonym<'a> {
     pub source: i8,
 }
 
-/// The message at a version: `configs` configs of one topic, each with two synonyms from version 1 on, and this
-/// documentation from version 3 on.
-pub fn response(version: i16, configs: u32, documentation: &'static str) -> Response<'static> {
+/// The message: each config has two synonyms from version 1 on, and documentation from version 3 on.
+pub fn response(shape: Shape) -> Response<'static> {
+    let Shape { version, configs, documentation, .. } = shape;
     let text = |text: String| -> &'static str { text.leak() };
     let synonym = |config: u32, synonym: u32| Synonym {
         name: text(format!("log.some.config.{config}.{synonym}")),

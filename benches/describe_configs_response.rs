@@ -6,26 +6,15 @@ use codec::{
 };
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
-use kafka_conform_benches::describe_configs::{ASCII, DEFINITION, MULTI_BYTE, Response, bytes, response};
-use kafka_conform_benches::peers::{Input, KafkaProtocol, Krabka, Odradek, Peer};
-use kafka_conform_benches::{layout, sum_of_fields, yardstick};
+use kafka_conform_benches::describe_configs::{DEFINITION, Response, SHAPES, Shape, bytes, response};
+use kafka_conform_benches::peers::{Input, Peer};
+use kafka_conform_benches::{for_each_peer, layout, sum_of_fields, yardstick};
 use std::hint::black_box;
 use std::time::Duration;
 
-/// Name, version, configs and documentation of each shape.
-const SHAPES: [(&str, i16, u32, &str); 7] = [
-    ("v4-53kB-ascii", 4, 300, ASCII),
-    ("v4-53kB-multi-byte", 4, 300, MULTI_BYTE),
-    ("v4-2kB-ascii", 4, 12, ASCII),
-    ("v3-54kB-ascii", 3, 300, ASCII),
-    ("v2-29kB-ascii", 2, 300, ASCII),
-    ("v1-29kB-ascii", 1, 300, ASCII),
-    ("v0-11kB-ascii", 0, 300, ASCII),
-];
-
 /// One message in all the forms it is measured in.
 struct Case {
-    shape: &'static str,
+    name: &'static str,
     version: i16,
     layout: Layout,
     bytes: Vec<u8>,
@@ -35,18 +24,19 @@ struct Case {
 }
 
 impl Case {
-    fn new((shape, version, configs, documentation): (&'static str, i16, u32, &'static str)) -> Case {
+    fn new(shape: Shape) -> Case {
+        let Shape { name, version, .. } = shape;
         let layout = layout(DEFINITION, version);
-        let response = response(version, configs, documentation);
+        let response = response(shape);
         let bytes = bytes(&response, version);
         let mut tree = Tree::new();
         decode_into(&layout, &bytes, 0, &mut tree).expect("a message");
         let value = View::new(&layout, &bytes, &tree).value();
-        Case { shape, version, layout, input: Input::new(&bytes), bytes, response, value }
+        Case { name, version, layout, input: Input::new(&bytes), bytes, response, value }
     }
 
     fn group<'c>(&self, criterion: &'c mut Criterion, what: &str) -> BenchmarkGroup<'c, WallTime> {
-        let mut group = criterion.benchmark_group(format!("describe-configs/{what}/{}", self.shape));
+        let mut group = criterion.benchmark_group(format!("describe-configs/{what}/{}", self.name));
         group.throughput(Throughput::Bytes(self.bytes.len() as u64));
         group
     }
@@ -56,19 +46,10 @@ impl Case {
         self.version >= 3
     }
 
-    /// Each of the peers that has this version.
-    fn peers(&self, mut each: impl EachPeer) {
-        if self.version >= 1 {
-            each.peer::<Krabka>();
-            each.peer::<KafkaProtocol>();
-            each.peer::<Odradek>();
-        }
+    /// Whether the peers have the version.
+    fn is_of_peers(&self) -> bool {
+        self.version >= 1
     }
-}
-
-/// What is done with each peer.
-trait EachPeer {
-    fn peer<P: Peer>(&mut self);
 }
 
 /// Looks at every field: the sum of all integers and of the lengths of all texts. Decoding has checked that text is
@@ -129,22 +110,20 @@ fn check(case: &Case) {
         assert_eq!(&out, bytes);
     }
 
-    struct Check<'c>(&'c Case);
-    impl EachPeer for Check<'_> {
-        fn peer<P: Peer>(&mut self) {
-            let message = P::decode_configs(&self.0.input, self.0.version);
+    if case.is_of_peers() {
+        for_each_peer!(P {
+            let message = P::decode_configs(&case.input, *version);
             let mut read = P::response(&message);
             // What stands for a text that the version lacks differs.
             let configs = read.results.iter_mut().flat_map(|result| &mut result.configs);
-            configs.filter(|_| self.0.version < 3).for_each(|config| config.documentation = None);
-            assert!(read == self.0.response, "{}", P::NAME);
-            assert_eq!(P::sum(&message), sum_of_fields!(&self.0.response), "{}", P::NAME);
-            let mut out = Vec::new();
-            P::encode_configs(&message, self.0.version, &mut out);
-            assert!(out == self.0.bytes, "{}", P::NAME);
-        }
+            configs.filter(|_| *version < 3).for_each(|config| config.documentation = None);
+            assert!(read == case.response, "{}", P::NAME);
+            assert_eq!(P::sum(&message), sum_of_fields!(&case.response), "{}", P::NAME);
+            out.clear();
+            P::encode_configs(&message, *version, &mut out);
+            assert!(&out == bytes, "{}", P::NAME);
+        });
     }
-    case.peers(Check(case));
 }
 
 /// The message by the definition's names, with the fields of its version only.
@@ -165,6 +144,16 @@ fn json(response: &Response<'_>, version: i16) -> serde_json::Value {
     json
 }
 
+/// What all peers do to decode, which is compared with more than one of ours.
+fn decode_of_peers(group: &mut BenchmarkGroup<'_, WallTime>, case: &Case) {
+    let Case { input, version, .. } = case;
+    if case.is_of_peers() {
+        for_each_peer!(P {
+            group.bench_function(P::NAME, |bencher| bencher.iter(|| P::decode_configs(black_box(input), *version)));
+        });
+    }
+}
+
 fn decode(criterion: &mut Criterion, case: &Case) {
     let Case { layout, bytes, version, .. } = case;
     let mut tree = Tree::new();
@@ -173,14 +162,7 @@ fn decode(criterion: &mut Criterion, case: &Case) {
         bencher.iter(|| decode_into(black_box(layout), black_box(bytes), 0, black_box(&mut tree)))
     });
     group.bench_function("yardstick", |bencher| bencher.iter(|| yardstick::decode(black_box(bytes), *version)));
-    struct Decode<'c, 'g, 'm>(&'c Case, &'g mut BenchmarkGroup<'m, WallTime>);
-    impl EachPeer for Decode<'_, '_, '_> {
-        fn peer<P: Peer>(&mut self) {
-            let Case { input, version, .. } = self.0;
-            self.1.bench_function(P::NAME, |bencher| bencher.iter(|| P::decode_configs(black_box(input), *version)));
-        }
-    }
-    case.peers(Decode(case, &mut group));
+    decode_of_peers(&mut group, case);
     group.finish();
 }
 
@@ -196,7 +178,7 @@ fn validate(criterion: &mut Criterion, case: &Case) {
 }
 
 fn decode_and_read(criterion: &mut Criterion, case: &Case) {
-    let Case { layout, bytes, version, .. } = case;
+    let Case { layout, bytes, version, input, .. } = case;
     let mut tree = Tree::new();
     let mut group = case.group(criterion, "decode-and-read");
     for (name, length) in [("ours", octets as fn(NodeRef<'_>) -> Option<usize>), ("ours-as-str", text)] {
@@ -210,15 +192,12 @@ fn decode_and_read(criterion: &mut Criterion, case: &Case) {
     group.bench_function("yardstick", |bencher| {
         bencher.iter(|| yardstick::decode(black_box(bytes), *version).map(|message| sum_of_fields!(&message)))
     });
-    struct Read<'c, 'g, 'm>(&'c Case, &'g mut BenchmarkGroup<'m, WallTime>);
-    impl EachPeer for Read<'_, '_, '_> {
-        fn peer<P: Peer>(&mut self) {
-            let Case { input, version, .. } = self.0;
+    if case.is_of_peers() {
+        for_each_peer!(P {
             let read = || P::sum(&P::decode_configs(black_box(input), *version));
-            self.1.bench_function(P::NAME, |bencher| bencher.iter(read));
-        }
+            group.bench_function(P::NAME, |bencher| bencher.iter(read));
+        });
     }
-    case.peers(Read(case, &mut group));
     group.finish();
 }
 
@@ -233,20 +212,13 @@ fn decode_typed(criterion: &mut Criterion, case: &Case) {
             read.map(|_| _ = black_box(deserialize::<Response>(View::new(layout, bytes, &tree))))
         })
     });
-    struct Decode<'c, 'g, 'm>(&'c Case, &'g mut BenchmarkGroup<'m, WallTime>);
-    impl EachPeer for Decode<'_, '_, '_> {
-        fn peer<P: Peer>(&mut self) {
-            let Case { input, version, .. } = self.0;
-            self.1.bench_function(P::NAME, |bencher| bencher.iter(|| P::decode_configs(black_box(input), *version)));
-        }
-    }
     group.bench_function("yardstick", |bencher| bencher.iter(|| yardstick::decode(black_box(bytes), *version)));
-    case.peers(Decode(case, &mut group));
+    decode_of_peers(&mut group, case);
     group.finish();
 }
 
 fn encode(criterion: &mut Criterion, case: &Case) {
-    let Case { layout, bytes, value, response, .. } = case;
+    let Case { layout, bytes, version, input, value, response, .. } = case;
     let mut tree = Tree::new();
     decode_into(layout, bytes, 0, &mut tree).expect("a message");
     let view = View::new(layout, bytes, &tree);
@@ -272,20 +244,17 @@ fn encode(criterion: &mut Criterion, case: &Case) {
             })
         });
     }
-    struct Encode<'c, 'g, 'm>(&'c Case, &'g mut BenchmarkGroup<'m, WallTime>, Vec<u8>);
-    impl EachPeer for Encode<'_, '_, '_> {
-        fn peer<P: Peer>(&mut self) {
-            let Case { input, version, .. } = self.0;
+    if case.is_of_peers() {
+        for_each_peer!(P {
             let message = P::decode_configs(input, *version);
-            self.1.bench_function(P::NAME, |bencher| {
+            group.bench_function(P::NAME, |bencher| {
                 bencher.iter(|| {
-                    self.2.clear();
-                    P::encode_configs(black_box(&message), *version, black_box(&mut self.2));
+                    out.clear();
+                    P::encode_configs(black_box(&message), *version, black_box(&mut out));
                 })
             });
-        }
+        });
     }
-    case.peers(Encode(case, &mut group, Vec::with_capacity(bytes.len())));
     group.finish();
 }
 

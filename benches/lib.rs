@@ -4,6 +4,7 @@
 pub mod describe_configs;
 pub mod names;
 pub mod peers;
+pub mod uvarints;
 pub mod yardstick;
 
 use codec::{ApiVersion, Layout, MessageSpec};

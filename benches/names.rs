@@ -8,6 +8,9 @@ pub const DEFINITION: &str = include_str!("../schemas/DeleteTopicsRequest.json")
 /// How many names there are.
 pub const NAMES: usize = 1_000;
 
+/// What names are made of that are ASCII.
+pub const ASCII: &str = "retention.ms-0123_TOPIC";
+
 /// A thousand names of 8 to 40 bytes in no order of size.
 pub fn names(characters: &str) -> Vec<String> {
     let characters: Vec<char> = characters.chars().collect();

@@ -40,113 +40,99 @@ pub trait Peer {
     fn names(message: &Self::Names<'_>) -> Vec<String>;
 }
 
-/// krabka-protocol, in its zero-copy flavour.
-pub struct Krabka;
+/// Declares a peer: its messages, and how it reads and writes either. What is looked at in them has the same names in all.
+macro_rules! peer {
+    (
+        $(#[$doc:meta])* $peer:ident, $name:literal, $configs:ty, $names:ty,
+        |$input:ident, $version:ident| $decode:expr,
+        |$message:ident, $out:ident, $at:ident| $encode:expr $(,)?
+    ) => {
+        $(#[$doc])*
+        pub struct $peer;
 
-impl Peer for Krabka {
-    const NAME: &'static str = "krabka";
-    type Configs<'a> = krabka_protocol::borrowed::describe_configs_response::DescribeConfigsResponse<'a>;
-    type Names<'a> = krabka_protocol::borrowed::delete_topics_request::DeleteTopicsRequest<'a>;
+        impl Peer for $peer {
+            const NAME: &'static str = $name;
+            type Configs<'a> = $configs;
+            type Names<'a> = $names;
 
-    fn decode_configs(input: &Input, version: i16) -> Self::Configs<'_> {
-        krabka_protocol::DecodeBorrow::decode_borrow(&mut &*input.0, version).expect("a message")
-    }
+            fn decode_configs($input: &Input, $version: i16) -> Self::Configs<'_> {
+                $decode.expect("a message")
+            }
 
-    fn encode_configs(message: &Self::Configs<'_>, version: i16, out: &mut Vec<u8>) {
-        krabka_protocol::Encode::encode(message, out, version).expect("a value that was read");
-    }
+            fn encode_configs($message: &Self::Configs<'_>, $at: i16, $out: &mut Vec<u8>) {
+                $encode.expect("a value that was read");
+            }
 
-    fn sum(message: &Self::Configs<'_>) -> i64 {
-        sum_of_fields!(message)
-    }
+            fn sum(message: &Self::Configs<'_>) -> i64 {
+                sum_of_fields!(message)
+            }
 
-    fn response<'m>(message: &'m Self::Configs<'_>) -> Response<'m> {
-        response_of!(message)
-    }
+            fn response<'m>(message: &'m Self::Configs<'_>) -> Response<'m> {
+                response_of!(message)
+            }
 
-    fn decode_names(input: &Input) -> Self::Names<'_> {
-        krabka_protocol::DecodeBorrow::decode_borrow(&mut &*input.0, 4).expect("a message")
-    }
+            fn decode_names($input: &Input) -> Self::Names<'_> {
+                let $version = 4;
+                $decode.expect("a message")
+            }
 
-    fn encode_names(message: &Self::Names<'_>, out: &mut Vec<u8>) {
-        krabka_protocol::Encode::encode(message, out, 4).expect("a value that was read");
-    }
+            fn encode_names($message: &Self::Names<'_>, $out: &mut Vec<u8>) {
+                let $at = 4;
+                $encode.expect("a value that was read");
+            }
 
-    fn names(message: &Self::Names<'_>) -> Vec<String> {
-        message.topic_names.iter().map(|name| name.to_string()).collect()
-    }
+            fn names(message: &Self::Names<'_>) -> Vec<String> {
+                message.topic_names.iter().map(|name| name.to_string()).collect()
+            }
+        }
+    };
 }
 
-/// kafka-protocol.
-pub struct KafkaProtocol;
+peer!(
+    /// krabka-protocol, in its zero-copy flavour.
+    Krabka,
+    "krabka",
+    krabka_protocol::borrowed::describe_configs_response::DescribeConfigsResponse<'a>,
+    krabka_protocol::borrowed::delete_topics_request::DeleteTopicsRequest<'a>,
+    |input, version| krabka_protocol::DecodeBorrow::decode_borrow(&mut &*input.0, version),
+    |message, out, version| krabka_protocol::Encode::encode(message, out, version),
+);
 
-impl Peer for KafkaProtocol {
-    const NAME: &'static str = "kafka-protocol";
-    type Configs<'a> = kafka_protocol::messages::DescribeConfigsResponse;
-    type Names<'a> = kafka_protocol::messages::DeleteTopicsRequest;
+peer!(
+    /// kafka-protocol.
+    KafkaProtocol,
+    "kafka-protocol",
+    kafka_protocol::messages::DescribeConfigsResponse,
+    kafka_protocol::messages::DeleteTopicsRequest,
+    |input, version| kafka_protocol::protocol::Decodable::decode(&mut input.0.clone(), version),
+    |message, out, version| kafka_protocol::protocol::Encodable::encode(message, out, version),
+);
 
-    fn decode_configs(input: &Input, version: i16) -> Self::Configs<'_> {
-        kafka_protocol::protocol::Decodable::decode(&mut input.0.clone(), version).expect("a message")
-    }
+peer!(
+    /// odradek-protocol.
+    Odradek,
+    "odradek",
+    odradek_protocol::messages::describe_configs_response::DescribeConfigsResponse,
+    odradek_protocol::messages::delete_topics_request::DeleteTopicsRequest,
+    |input, version| odradek_protocol::Message::decode(&mut input.0.clone(), version),
+    |message, out, version| message.encode(out, version),
+);
 
-    fn encode_configs(message: &Self::Configs<'_>, version: i16, out: &mut Vec<u8>) {
-        kafka_protocol::protocol::Encodable::encode(message, out, version).expect("a value that was read");
-    }
-
-    fn sum(message: &Self::Configs<'_>) -> i64 {
-        sum_of_fields!(message)
-    }
-
-    fn response<'m>(message: &'m Self::Configs<'_>) -> Response<'m> {
-        response_of!(message)
-    }
-
-    fn decode_names(input: &Input) -> Self::Names<'_> {
-        kafka_protocol::protocol::Decodable::decode(&mut input.0.clone(), 4).expect("a message")
-    }
-
-    fn encode_names(message: &Self::Names<'_>, out: &mut Vec<u8>) {
-        kafka_protocol::protocol::Encodable::encode(message, out, 4).expect("a value that was read");
-    }
-
-    fn names(message: &Self::Names<'_>) -> Vec<String> {
-        message.topic_names.iter().map(|name| name.to_string()).collect()
-    }
-}
-
-/// odradek-protocol.
-pub struct Odradek;
-
-impl Peer for Odradek {
-    const NAME: &'static str = "odradek";
-    type Configs<'a> = odradek_protocol::messages::describe_configs_response::DescribeConfigsResponse;
-    type Names<'a> = odradek_protocol::messages::delete_topics_request::DeleteTopicsRequest;
-
-    fn decode_configs(input: &Input, version: i16) -> Self::Configs<'_> {
-        Self::Configs::decode(&mut input.0.clone(), version).expect("a message")
-    }
-
-    fn encode_configs(message: &Self::Configs<'_>, version: i16, out: &mut Vec<u8>) {
-        message.encode(out, version).expect("a value that was read");
-    }
-
-    fn sum(message: &Self::Configs<'_>) -> i64 {
-        sum_of_fields!(message)
-    }
-
-    fn response<'m>(message: &'m Self::Configs<'_>) -> Response<'m> {
-        response_of!(message)
-    }
-
-    fn decode_names(input: &Input) -> Self::Names<'_> {
-        Self::Names::decode(&mut input.0.clone(), 4).expect("a message")
-    }
-
-    fn encode_names(message: &Self::Names<'_>, out: &mut Vec<u8>) {
-        message.encode(out, 4).expect("a value that was read");
-    }
-
-    fn names(message: &Self::Names<'_>) -> Vec<String> {
-        message.topic_names.clone()
-    }
+/// The same for each of the peers: in the block, the name that is given stands for the peer's type.
+#[macro_export]
+macro_rules! for_each_peer {
+    ($peer:ident $block:block) => {{
+        {
+            type $peer = $crate::peers::Krabka;
+            $block
+        }
+        {
+            type $peer = $crate::peers::KafkaProtocol;
+            $block
+        }
+        {
+            type $peer = $crate::peers::Odradek;
+            $block
+        }
+    }};
 }

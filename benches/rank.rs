@@ -1,9 +1,10 @@
 //! Reads what criterion measured, ranks it beside the bars, and fails where one is not met: called by the script `rank`.
 
+use kafka_conform_benches::describe_configs::{LARGE, bytes, response};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 /// What a ratio is taken of.
 #[derive(Clone, Copy)]
@@ -54,6 +55,13 @@ fn main() -> ExitCode {
     let (lines, missed) = rank(&groups);
     lines.iter().for_each(|line| println!("{line}"));
     println!("\n{} rows, {missed} over their bar", lines.len() - 1);
+    match other_languages(&groups, Path::new(&folder)) {
+        Ok(lines) => lines.iter().for_each(|line| println!("{line}")),
+        Err(error) => {
+            eprintln!("other-languages: {error}");
+            return ExitCode::from(2);
+        }
+    }
     if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
@@ -123,6 +131,48 @@ fn rank(groups: &Groups) -> (Vec<String>, usize) {
         }
     }
     (lines, missed)
+}
+
+/// Our groups whose large message codecs in other languages are measured on, and what that is called there. They give values,
+/// as `decode-typed` does.
+const ALSO_ELSEWHERE: [(&str, &str); 3] = [("decode", "decode"), ("decode-typed", "decode"), ("encode", "encode")];
+
+/// Lines of us beside codecs in other languages, for information, where what they do was measured. The script of that name
+/// runs them on the very same bytes, in the folder where cargo runs us.
+fn other_languages(groups: &Groups, folder: &Path) -> Result<Vec<String>, Box<dyn std::error::Error>> {
+    let measured = ALSO_ELSEWHERE.iter().filter_map(|(ours, theirs)| {
+        let group = format!("describe-configs/{ours}/{}", LARGE.name);
+        groups.get(&group).map(|functions| (group, functions, *theirs))
+    });
+    let measured: Vec<_> = measured.collect();
+    if measured.is_empty() {
+        return Ok(Vec::new());
+    }
+    let message = folder.join("message.bin");
+    std::fs::write(&message, bytes(&response(LARGE), LARGE.version))?;
+    let output = Command::new("./other-languages").arg(message).output()?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into());
+    }
+    let mut lines = vec![String::new(), line("row", "ours", "beside, in other languages", "ratio", "")];
+    for said in String::from_utf8(output.stdout)?.lines() {
+        if said.starts_with("not-run:") {
+            lines.push(said.to_owned());
+            continue;
+        }
+        let [peer, operation, _, theirs, ..] = said.split(' ').collect::<Vec<_>>()[..] else {
+            return Err(format!("it said {said:?}").into());
+        };
+        let theirs: f64 = theirs.parse()?;
+        for (group, functions, _) in measured.iter().filter(|(.., name)| *name == operation) {
+            for (function, &ours) in functions.iter().filter(|(function, _)| function.starts_with("ours")) {
+                let row = if function == "ours" { group.clone() } else { format!("{group} {function}") };
+                let ratio = format!("{:.2}", ours / theirs);
+                lines.push(line(&row, &time(ours), &format!("{} {peer}", time(theirs)), &ratio, ""));
+            }
+        }
+    }
+    Ok(lines)
 }
 
 fn beside_in(functions: &BTreeMap<String, f64>, beside: Beside) -> Option<(&str, f64)> {

@@ -5,51 +5,22 @@
 use codec::wire::{Reader, write_uvarint};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use integer_encoding::VarInt;
-use kafka_conform_benches::push_uvarint;
+use kafka_conform_benches::uvarints::{bytes, mostly_short, values};
 use std::hint::black_box;
 use std::time::Duration;
 
 const VALUES: usize = 1_000_000;
 
-/// Xorshift: the same numbers in every run.
-fn random_numbers() -> impl Iterator<Item = u32> {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    std::iter::repeat_with(move || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 32) as u32
-    })
-}
-
-/// A value that takes `size` bytes, 1 to 5.
-fn of_size(size: u32, random: u32) -> u32 {
-    let least = if size == 1 { 0 } else { 1 << (7 * (size - 1)) };
-    let greatest = if size == 5 { u32::MAX } else { (1 << (7 * size)) - 1 };
-    least + random % (greatest - least)
-}
-
 /// Name and values of each shape.
 fn shapes() -> [(&'static str, Vec<u32>); 5] {
-    let values = |size: fn(u32) -> u32| {
-        let (mut sizes, mut numbers) = (random_numbers(), random_numbers().skip(VALUES));
-        let value = |_| Some(of_size(size(sizes.next()?), numbers.next()?));
-        (0..VALUES).filter_map(value).collect()
-    };
+    let values = |size| values(VALUES, size);
     [
         ("1-byte", values(|_| 1)),
-        ("95-5-mix", values(|random| if random % 100 < 95 { 1 } else { 2 })),
+        ("95-5-mix", values(mostly_short)),
         ("50-50-mix", values(|random| random % 2 + 1)),
         ("uniform-1-5-byte", values(|random| random % 5 + 1)),
         ("5-byte", values(|_| 5)),
     ]
-}
-
-/// The bytes, written by none of the encoders measured.
-fn bytes(values: &[u32]) -> Vec<u8> {
-    let mut out = Vec::new();
-    values.iter().for_each(|&value| push_uvarint(&mut out, value));
-    out
 }
 
 type Decode = fn(&[u8]) -> u64;

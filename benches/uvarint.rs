@@ -2,7 +2,7 @@
 //! no branch predictor learns them by heart. kafka-protocol and odradek keep their own private or generic over buffers: they
 //! are measured with what is built of it, in the other benches.
 
-use codec::wire::{Reader, write_uvarint};
+use codec::wire::{Reader, Writer};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use integer_encoding::VarInt;
 use kafka_conform_benches::uvarints::{bytes, mostly_short, values};
@@ -89,7 +89,11 @@ fn encoders() -> [(&'static str, Encode); 6] {
         });
     }
     [
-        ("ours", |values, out| values.iter().for_each(|&value| write_uvarint(out, value))),
+        ("ours", |values, out| {
+            let mut writer = Writer::after(std::mem::take(out));
+            values.iter().for_each(|&value| writer.uvarint(value));
+            *out = writer.into_bytes();
+        }),
         ("prost", |values, out| values.iter().for_each(|&value| prost::encoding::encode_varint(value.into(), out))),
         ("krabka", |values, out| {
             values.iter().for_each(|&value| krabka_protocol::primitives::varint::put_uvarint(out, value))

@@ -243,7 +243,9 @@ impl<'l> Encoder<'l> {
                 }
                 Ok(())
             }
-            (WireType::String { .. } | WireType::Bytes { .. } | WireType::Array { .. }, _) => Err(wrong_type(wire.name())),
+            (WireType::String { .. } | WireType::Bytes { .. } | WireType::Array { .. }, _) => {
+                Err(wrong_type(wire.name()))
+            }
         }
     }
 
@@ -253,7 +255,9 @@ impl<'l> Encoder<'l> {
         }
         match wire {
             WireType::String { compact: false, .. } => self.out.array([0xff; 2]),
-            WireType::Bytes { compact: false, .. } | WireType::Array { compact: false, .. } => self.out.array([0xff; 4]),
+            WireType::Bytes { compact: false, .. } | WireType::Array { compact: false, .. } => {
+                self.out.array([0xff; 4])
+            }
             WireType::Struct { .. } if !tagged => self.out.array([0xff]),
             _ => self.out.array([0]),
         }
@@ -272,9 +276,8 @@ impl<'l> Encoder<'l> {
 
     #[inline(always)]
     pub(crate) fn octets(&mut self, compact: bool, octets: &[u8]) -> Result<(), Unwinding> {
-        match octets.len() {
-            // The length + 1 in one byte.
-            short @ 0..0x7f if compact => self.out.prefixed([short as u8 + 1], octets),
+        match short_length(octets) {
+            Some(length) if compact => self.out.prefixed([length], octets),
             _ => {
                 self.length(compact, octets.len())?;
                 self.out.slice(octets);
@@ -286,7 +289,11 @@ impl<'l> Encoder<'l> {
     #[inline(always)]
     pub(crate) fn length(&mut self, compact: bool, count: usize) -> Result<(), Unwinding> {
         let count = length(count)?;
-        if compact { self.out.uvarint(count + 1) } else { self.out.array(count.to_be_bytes()) }
+        if compact {
+            self.out.uvarint(count + 1)
+        } else {
+            self.out.array(count.to_be_bytes())
+        }
         Ok(())
     }
 
@@ -342,12 +349,18 @@ fn length(length: usize) -> Result<u32, Unwinding> {
     }
 }
 
+/// The compact length of what has one of a single byte: how many bytes it has, and 1.
+#[inline(always)]
+fn short_length(octets: &[u8]) -> Option<u8> {
+    u8::try_from(octets.len() + 1).ok().filter(|&length| length < 0x80)
+}
+
 /// Writes what is commonest and fits into `room`, from `at` on: the offset after it. `None` for all else.
 #[inline(always)]
 fn quick(room: &mut [u8], at: usize, wire: WireType, value: &Value) -> Option<usize> {
     match (wire, value) {
-        (WireType::String { compact: true, .. }, Value::String(text)) if text.len() < 0x7f => {
-            prefixed(room, at, [text.len() as u8 + 1], text.as_bytes())
+        (WireType::String { compact: true, .. }, Value::String(text)) => {
+            prefixed(room, at, [short_length(text.as_bytes())?], text.as_bytes())
         }
         (WireType::String { compact: false, .. }, Value::String(text)) => {
             prefixed(room, at, i16::try_from(text.len()).ok()?.to_be_bytes(), text.as_bytes())

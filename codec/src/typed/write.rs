@@ -386,7 +386,8 @@ impl<'l> Fields<'_, 'l> {
         let (layout, structure) = (self.encoder.layout, self.structure);
         let is_it = |&number: &u16| *layout.field(number).name == *name;
         let payload = |field: &'l Field| {
-            let write = |encoder: &mut Encoder<'l>| value.serialize(To { encoder, wire: field.wire, field: Some(field) });
+            let write =
+                |encoder: &mut Encoder<'l>| value.serialize(To { encoder, wire: field.wire, field: Some(field) });
             Encoder::apart(layout, write).map_err(|error| error.in_field(name))
         };
         if let Some(place) = structure.fields.iter().position(is_it) {

@@ -244,6 +244,26 @@ mod tests {
     }
 
     #[test]
+    fn what_is_read_is_left_behind() {
+        let bytes = [1, 2, 3, 4, 5];
+        let mut reader = Reader::at(&bytes, 1);
+        assert_eq!((reader.position(), reader.left()), (1, 4));
+        assert_eq!(reader.take(2), Ok(&[2, 3][..]));
+        assert_eq!((reader.position(), reader.left()), (3, 2));
+        assert_eq!(reader.take(3), Err(DecodeErrorKind::Truncated { needed: 3, left: 2 }));
+        assert_eq!(reader.array::<4>(), Err(DecodeErrorKind::Truncated { needed: 4, left: 2 }));
+        assert_eq!((reader.position(), reader.left()), (3, 2), "a failed read takes nothing");
+        assert_eq!(reader.array(), Ok([4, 5]));
+        assert_eq!((reader.position(), reader.left()), (5, 0));
+        assert_eq!(Reader::at(&bytes, 6).left(), 0);
+        for (bytes, size) in [(&[5, 0xff][..], 1), (&[0xff, 0, 0xff], 2), (&[0xff, 0xff, 0, 0xff], 3)] {
+            let mut reader = Reader::new(bytes);
+            assert!(reader.uvarint().is_ok());
+            assert_eq!(reader.position(), size);
+        }
+    }
+
+    #[test]
     fn uvarints_are_read_as_the_guide_says() {
         assert_eq!(read(&[0]), Ok((0, false, false)));
         assert_eq!(read(&[0x7f]), Ok((127, false, false)));
@@ -303,12 +323,17 @@ mod tests {
 
     #[test]
     fn ascii_is_found_at_every_length_and_place() {
-        for length in 0..150 {
+        for length in 0..100 {
             let mut text = vec![b'a'; length];
             assert!(is_ascii(&text) && ascii_prefix(&text) == length);
             for place in 0..length {
                 text[place] = 0x80;
-                assert!(!is_ascii(&text) && ascii_prefix(&text) == place, "{length} {place}");
+                // One more, wherever it stands, changes nothing.
+                for other in place..length {
+                    text[other] = 0xff;
+                    assert!(!is_ascii(&text) && ascii_prefix(&text) == place, "{length} {place} {other}");
+                    text[other] = if other == place { 0x80 } else { b'a' };
+                }
                 text[place] = b'a';
             }
         }

@@ -300,17 +300,20 @@ mod tests {
         let characters =
             ["\0", "\u{7f}", "\u{80}", "\u{7ff}", "\u{800}", "\u{fff}", "\u{1000}", "\u{d7ff}", "\u{e000}"];
         let more = ["\u{ffff}", "\u{10000}", "\u{3ffff}", "\u{40000}", "\u{fffff}", "\u{100000}", "\u{10ffff}"];
-        let bytes: Vec<u8> = (0x80..=0xff).collect();
         let second = [0x00, 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc0];
         let pairs: Vec<[u8; 4]> =
-            bytes.iter().flat_map(|&first| second.map(|second| [first, second, 0x80, 0x80])).collect();
-        let mut pieces: Vec<&[u8]> = characters.iter().chain(&more).map(|text| text.as_bytes()).collect();
-        pieces.extend(pairs.iter().flat_map(|pair| (1..=4).filter_map(|size| pair.get(..size))));
+            (0x80..=0xff).flat_map(|first| second.map(|second| [first, second, 0x80, 0x80])).collect();
+        let cut = pairs.iter().flat_map(|pair| (1..=4).filter_map(|size| pair.get(..size)));
+        let pieces: Vec<&[u8]> = characters.iter().chain(&more).map(|text| text.as_bytes()).chain(cut).collect();
+        // First bytes between which nothing changes are all tried at one place only.
+        let tells = |piece: &[u8]| {
+            matches!(piece, [0..=0x80 | 0xbf..=0xc2 | 0xdf..=0xe1 | 0xec..=0xf1 | 0xf3..=0xf5 | 0xff, ..])
+        };
         let (mut right, mut wrong) = (0, 0);
         for length in [0, 34, 70] {
             // Around where blocks and texts begin and end.
             for place in (0..=length).filter(|place| (place + 4) % 32 < 9 || length - place < 4) {
-                for piece in &pieces {
+                for piece in pieces.iter().filter(|piece| (length, place) == (70, 33) || tells(piece)) {
                     let text = [&vec![b'a'; place][..], piece, &vec![b'z'; length - place][..]].concat();
                     let is_utf8 = std::str::from_utf8(&text).is_ok();
                     assert_eq!(is_utf8_slow(&text), is_utf8, "{text:x?}");
@@ -318,7 +321,7 @@ mod tests {
                 }
             }
         }
-        assert!(right > 10_000 && wrong > 10_000, "{right} {wrong}");
+        assert!(right > 2_000 && wrong > 10_000, "{right} {wrong}");
     }
 
     #[test]

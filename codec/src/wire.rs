@@ -256,9 +256,11 @@ mod tests {
         assert_eq!(reader.array(), Ok([4, 5]));
         assert_eq!((reader.position(), reader.left()), (5, 0));
         assert_eq!(Reader::at(&bytes, 6).left(), 0);
-        for (bytes, size) in [(&[5, 0xff][..], 1), (&[0xff, 0, 0xff], 2), (&[0xff, 0xff, 0, 0xff], 3)] {
+        for (bytes, value, size) in
+            [(&[5, 3][..], 5, 1), (&[0x85, 3, 3], 5 + (3 << 7), 2), (&[0x80, 0x80, 1, 0xff], 1 << 14, 3)]
+        {
             let mut reader = Reader::new(bytes);
-            assert!(reader.uvarint().is_ok());
+            assert_eq!(reader.uvarint().map(|uvarint| uvarint.value), Ok(value));
             assert_eq!(reader.position(), size);
         }
     }
@@ -279,6 +281,8 @@ mod tests {
         assert_eq!(read(&[0xff, 0xff, 0xff, 0xff, 0x7f]), Ok((u32::MAX, false, true)));
         assert_eq!(read(&[0x80, 0x80, 0x80, 0x80, 0x10]), Ok((0, false, true)));
         assert_eq!(read(&[0x80, 0x80, 0x80, 0x80, 0x80, 0]), Err(DecodeErrorKind::VarintTooLong));
+        assert_eq!(read(&[0xff; 5]), Err(DecodeErrorKind::VarintTooLong));
+        assert_eq!(read(&[0xff; 4]), Err(DecodeErrorKind::VarintTruncated));
         assert_eq!(read(&[0x80, 0x80]), Err(DecodeErrorKind::VarintTruncated));
         assert_eq!(read(&[]), Err(DecodeErrorKind::VarintTruncated));
     }

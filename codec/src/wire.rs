@@ -110,7 +110,8 @@ impl<'a> Reader<'a> {
             | bytes >> 4 & 0xf000_0000;
         Ok(Uvarint {
             value: u32::try_from(value).unwrap_or_default(),
-            not_minimal: final_byte == 0 && last > 0,
+            // A lone byte 0 is not read here.
+            not_minimal: final_byte == 0,
             high_bits: last == 4 && final_byte > 0x0f,
         })
     }
@@ -326,6 +327,19 @@ mod tests {
             }
         }
         assert!(right > 2_000 && wrong > 10_000, "{right} {wrong}");
+    }
+
+    #[test]
+    fn two_faults_do_not_make_up_for_each_other() {
+        // Well placed but of no character, and misplaced.
+        let faults: [&[u8]; 7] =
+            [b"\xc0\x80", b"\xe0\x80\x80", b"\xed\xa0\x80", b"\xf5\x80\x80\x80", b"\x80", b"\xc3", b"\xe1\x80"];
+        for fault in faults {
+            for (place, between) in (0..40).flat_map(|place| (0..70).map(move |between| (place, between))) {
+                let text = [&vec![b'a'; place][..], fault, &vec![b'b'; between], fault, b"z"].concat();
+                assert!(!is_utf8_slow(&text), "{text:x?}");
+            }
+        }
     }
 
     #[test]

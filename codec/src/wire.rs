@@ -193,13 +193,22 @@ fn look_at<const SIZE: usize>(window: &[u8; SIZE]) -> (u8, u8) {
     let (three, two, one) = (window.iter(), window.iter().skip(1), window.iter().skip(2));
     let bytes = window.iter().skip(BEFORE).zip(one).zip(two.zip(three));
     bytes.fold((0, 0), |(misplaced, rare), ((&byte, &one), (&two, &three))| {
-        // The highest bit is left where the byte before starts any character, the one before that one of three bytes at
-        // least, and the one before that one of four.
-        let due = one.saturating_sub(0xc0 - 0x80) | two.saturating_sub(0xe0 - 0x80) | three.saturating_sub(0xf0 - 0x80);
         let continues = if byte & 0xc0 == 0x80 { 0x80 } else { 0 };
-        let restricted = (byte & 0xfe == 0xc0) | (byte == 0xe0) | (byte == 0xed) | (byte >= 0xf0);
-        (misplaced | (due ^ continues), rare | u8::from(restricted))
+        (misplaced | (due(one, two, three) ^ continues), rare | u8::from(is_rare(byte)))
     })
+}
+
+/// With its highest bit, whether a byte is to continue a character, given those one, two and three before it: that bit is
+/// left where the first starts any character, the second one of three bytes at least, and the third one of four.
+#[inline(always)]
+fn due(one: u8, two: u8, three: u8) -> u8 {
+    one.saturating_sub(0xc0 - 0x80) | two.saturating_sub(0xe0 - 0x80) | three.saturating_sub(0xf0 - 0x80)
+}
+
+/// Whether a byte starts a character whose second byte is restricted, or none.
+#[inline(always)]
+fn is_rare(byte: u8) -> bool {
+    (byte & 0xfe == 0xc0) | (byte == 0xe0) | (byte == 0xed) | (byte >= 0xf0)
 }
 
 /// Writes an unsigned varint in as few bytes as it takes.
@@ -321,7 +330,7 @@ mod tests {
                 for piece in pieces.iter().filter(|piece| (length, place) == (70, 33) || tells(piece)) {
                     let text = [&vec![b'a'; place][..], piece, &vec![b'z'; length - place][..]].concat();
                     let is_utf8 = std::str::from_utf8(&text).is_ok();
-                    assert_eq!(is_utf8_slow(&text), is_utf8, "{text:x?}");
+                    assert_eq!((is_utf8_slow(&text), super::is_utf8(&text)), (is_utf8, is_utf8), "{text:x?}");
                     *if is_utf8 { &mut right } else { &mut wrong } += 1;
                 }
             }
@@ -330,13 +339,17 @@ mod tests {
     }
 
     #[test]
-    fn two_faults_do_not_make_up_for_each_other() {
+    fn a_fault_is_found_at_every_place_and_two_do_not_make_up_for_each_other() {
         // Well placed but of no character, and misplaced.
         let faults: [&[u8]; 7] =
             [b"\xc0\x80", b"\xe0\x80\x80", b"\xed\xa0\x80", b"\xf5\x80\x80\x80", b"\x80", b"\xc3", b"\xe1\x80"];
+        let text = |size: usize| vec![b' '; size];
         for fault in faults {
+            for place in 0..200 {
+                assert!(!is_utf8_slow(&[&text(place), fault, &text(200 - place)].concat()), "{fault:x?} at {place}");
+            }
             for (place, between) in (0..40).flat_map(|place| (0..70).map(move |between| (place, between))) {
-                let text = [&vec![b'a'; place][..], fault, &vec![b'b'; between], fault, b"z"].concat();
+                let text = [&text(place), fault, &text(between), fault, b"z"].concat();
                 assert!(!is_utf8_slow(&text), "{text:x?}");
             }
         }

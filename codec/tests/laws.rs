@@ -307,6 +307,8 @@ fn every_liberty_is_recorded() {
     check("02 02 0274 02 026b 0276 00 00 00 00 00", &[LeftOver]);
     let long = format!("02 02 0274 02 026b 818002 {} 00 00 00 00", "61".repeat(32_768));
     check(&long, &[StringLong]);
+    let longest = format!("02 02 0274 02 026b 808002 {} 00 00 00 00", "61".repeat(32_767));
+    check(&longest, &[]);
     // DescribeConfigsRequest v1: a null array of keys is -1, and anything below it says the same.
     let layout = bundled("DescribeConfigsRequest", 1);
     assert_eq!(outcome(&layout, "00000001 02 000174 fffffffe 00"), Ok(vec![LengthBelowNull]));
@@ -325,6 +327,17 @@ fn every_liberty_is_recorded() {
     let mut odd = bytes;
     odd[marker.unwrap_or_else(|| panic!("Maybe is there")) as usize] = 7;
     assert_eq!(outcome(&layout, &hex(&odd)), Ok(vec![StructMarker]));
+}
+
+#[test]
+fn what_follows_a_message_is_left() {
+    let layout = bundled("AlterConfigsRequest", 2);
+    let message = "02 02 0274 02 026b 0276 00 00 00 00";
+    for (more, left) in [("", 0), ("07", 1), ("0000ff", 3)] {
+        let bytes = parse_hex(&format!("{message}{more}")).unwrap_or_else(|error| panic!("{error}"));
+        let decoded = decode(&layout, &bytes).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!((decoded.end, decoded.left()), (13, left));
+    }
 }
 
 #[test]

@@ -345,7 +345,7 @@ mod tests {
             [b"\xc0\x80", b"\xe0\x80\x80", b"\xed\xa0\x80", b"\xf5\x80\x80\x80", b"\x80", b"\xc3", b"\xe1\x80"];
         let text = |size: usize| vec![b' '; size];
         for fault in faults {
-            for place in 0..200 {
+            for place in 0..=200 {
                 assert!(!is_utf8_slow(&[&text(place), fault, &text(200 - place)].concat()), "{fault:x?} at {place}");
             }
             for (place, between) in (0..40).flat_map(|place| (0..70).map(move |between| (place, between))) {

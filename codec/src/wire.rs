@@ -186,18 +186,6 @@ pub(crate) fn is_utf8_slow(bytes: &[u8]) -> bool {
 const BLOCK: usize = 32;
 const BEFORE: usize = 3;
 
-/// Of all but the first three bytes of a window: with its highest bit, whether any continues a character where none is to
-/// be continued, or the other way round; and whether any starts a character whose second byte is restricted, or none.
-#[inline(always)]
-fn look_at<const SIZE: usize>(window: &[u8; SIZE]) -> (u8, u8) {
-    let (three, two, one) = (window.iter(), window.iter().skip(1), window.iter().skip(2));
-    let bytes = window.iter().skip(BEFORE).zip(one).zip(two.zip(three));
-    bytes.fold((0, 0), |(misplaced, rare), ((&byte, &one), (&two, &three))| {
-        let continues = if byte & 0xc0 == 0x80 { 0x80 } else { 0 };
-        (misplaced | (due(one, two, three) ^ continues), rare | u8::from(is_rare(byte)))
-    })
-}
-
 /// With its highest bit, whether a byte is to continue a character, given those one, two and three before it: that bit is
 /// left where the first starts any character, the second one of three bytes at least, and the third one of four.
 #[inline(always)]
@@ -209,6 +197,18 @@ fn due(one: u8, two: u8, three: u8) -> u8 {
 #[inline(always)]
 fn is_rare(byte: u8) -> bool {
     (byte & 0xfe == 0xc0) | (byte == 0xe0) | (byte == 0xed) | (byte >= 0xf0)
+}
+
+/// Of all but the first three bytes of a window: with its highest bit, whether any continues a character where none is to
+/// be continued, or the other way round; and whether any starts a character whose second byte is restricted, or none.
+#[inline(always)]
+fn look_at<const SIZE: usize>(window: &[u8; SIZE]) -> (u8, u8) {
+    let (three, two, one) = (window.iter(), window.iter().skip(1), window.iter().skip(2));
+    let bytes = window.iter().skip(BEFORE).zip(one).zip(two.zip(three));
+    bytes.fold((0, 0), |(misplaced, rare), ((&byte, &one), (&two, &three))| {
+        let continues = if byte & 0xc0 == 0x80 { 0x80 } else { 0 };
+        (misplaced | (due(one, two, three) ^ continues), rare | u8::from(is_rare(byte)))
+    })
 }
 
 /// Writes an unsigned varint in as few bytes as it takes.

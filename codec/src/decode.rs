@@ -5,6 +5,7 @@ use crate::error::{AnomalyKind, DecodeError, DecodeErrorKind};
 use crate::layout::{Bools, Element, Field, Fixed, Layout, RunField, Step, StructLayout, WireType};
 use crate::tree::{Anomalies, Node, NodeKind, Tree, View, offset};
 use crate::wire::{Reader, ascii_prefix, is_utf8_slow};
+use std::cmp::Ordering;
 
 /// A decoded message with a tree of its own.
 #[derive(Clone, Debug)]
@@ -252,7 +253,7 @@ impl<'a, N: Nodes> Decoder<'a, N> {
         // No further than that, since a message may be the small start of a large input.
         const AHEAD: usize = 1_024;
         let from = from.max(self.ascii_until);
-        let upto = (from + AHEAD).max(end).min(self.input.len());
+        let upto = from.saturating_add(AHEAD).max(end).min(self.input.len());
         self.ascii_until = from + ascii_prefix(self.input.get(from..upto).unwrap_or_default());
         if self.ascii_until < end {
             let rest = self.input.get(self.ascii_until..end).unwrap_or_default();
@@ -592,10 +593,10 @@ impl<'a, N: Nodes> Decoder<'a, N> {
                 return Err(self.fail(at, Node::NO_FIELD, kind));
             }
             let end = payload + size as usize;
-            match before {
-                Some(before) if before == tag => self.anomalies.add(at, end, AnomalyKind::TagRepeated),
-                Some(before) if before > tag => self.anomalies.add(at, end, AnomalyKind::TagsUnordered),
-                _ => {}
+            match before.cmp(&Some(tag)) {
+                Ordering::Less => {}
+                Ordering::Equal => self.anomalies.add(at, end, AnomalyKind::TagRepeated),
+                Ordering::Greater => self.anomalies.add(at, end, AnomalyKind::TagsUnordered),
             }
             before = Some(tag);
             if tag >= i32::MAX.unsigned_abs() {

@@ -725,11 +725,162 @@ mod tests {
         assert!(layout(fields, 1).is_ok() && layout(fields, 2).is_ok());
     }
 
+    fn of(fields: &str, version: i16) -> Layout {
+        layout(fields, version).unwrap_or_else(|kind| panic!("{kind}"))
+    }
+
+    #[test]
+    fn each_type_of_a_fixed_size_is_as_the_guide_has_it() {
+        let integer = Value::Integer(0);
+        let types = [
+            ("bool", 1, Some((0, 1)), Value::Bool(false)),
+            ("int8", 1, Some((-128, 127)), integer.clone()),
+            ("int16", 2, Some((-32_768, 32_767)), integer.clone()),
+            ("uint16", 2, Some((0, 65_535)), integer.clone()),
+            ("int32", 4, Some((-2_147_483_648, 2_147_483_647)), integer.clone()),
+            ("uint32", 4, Some((0, 4_294_967_295)), integer.clone()),
+            ("int64", 8, Some((-9_223_372_036_854_775_808, 9_223_372_036_854_775_807)), integer),
+            ("float64", 8, None, Value::Float(Float64::from(0.0))),
+            ("uuid", 16, None, Value::Uuid([0; 16])),
+        ];
+        for (name, size, range, zero) in types {
+            let layout = of(
+                &format!(
+                    r#"{{"name":"A","type":"{name}","versions":"0+"}},{{"name":"B","type":"[]{name}","versions":"0+"}}"#
+                ),
+                0,
+            );
+            let [one, array] = layout.fields() else { panic!("two fields") };
+            let WireType::Fixed(fixed) = one.wire else { panic!("{name}") };
+            assert_eq!((fixed.name(), fixed.size(), fixed.integer_range(), &one.default), (name, size, range, &zero));
+            assert_eq!(
+                (layout.type_name(one.wire), layout.type_name(array.wire)),
+                (name.to_owned(), format!("[]{name}"))
+            );
+            assert_eq!(layout.smallest_element(false, Element::Fixed(fixed)), usize::from(size));
+            assert_eq!(layout.smallest_value(array.wire), Value::Array(vec![zero]));
+            assert_eq!((one.wire.nullable(), layout.root().smallest), (false, u32::from(size) + 4));
+        }
+    }
+
+    #[test]
+    fn types_of_other_sizes_go_by_their_names_and_claim_a_length_at_least() {
+        let fields = r#"{"name":"A","type":"string","versions":"0+","nullableVersions":"1+"},
+            {"name":"B","type":"bytes","versions":"0+"},{"name":"C","type":"records","versions":"0+"},
+            {"name":"D","type":"S","versions":"0+","fields":[{"name":"E","type":"int8","versions":"0+"}]},
+            {"name":"F","type":"[]string","versions":"0+"},{"name":"G","type":"[]bytes","versions":"0+"},
+            {"name":"H","type":"[]S","versions":"0+"}"#;
+        // Of plain lengths a string's takes two bytes and any other four; each compact one takes a byte at least, as does a
+        // struct's tag section.
+        for (version, sizes, smallest) in [(0, [2, 4, 1], 2 + 4 + 4 + 1 + 3 * 4), (2, [1, 1, 2], 1 + 1 + 1 + 2 + 3 + 1)]
+        {
+            let layout = of(fields, version);
+            let names: Vec<_> =
+                layout.root().fields.iter().map(|&id| layout.type_name(layout.field(id).wire)).collect();
+            assert_eq!(names, ["string", "bytes", "records", "S", "[]string", "[]bytes", "[]S"]);
+            let elements = [Element::String, Element::Bytes, Element::Struct(1)];
+            assert_eq!(elements.map(|element| layout.smallest_element(version == 2, element)), sizes);
+            assert_eq!((layout.structs().len(), layout.root().smallest), (2, smallest));
+            assert_eq!(
+                (layout.flexible(), layout.version(), &*layout.spec().name),
+                (version == 2, ApiVersion(version), "T")
+            );
+            assert_eq!((layout.to_string(), layout.field(0).wire.nullable()), (format!("T v{version}"), version == 2));
+        }
+    }
+
+    #[test]
+    fn a_field_has_its_default_or_that_of_its_type() {
+        let fields = r#"{"name":"A","type":"bool","versions":"0+","default":"true"},
+            {"name":"B","type":"bool","versions":"0+","default":"false"},
+            {"name":"C","type":"records","versions":"0+","nullableVersions":"1+"},
+            {"name":"D","type":"string","versions":"0+","nullableVersions":"1+"}"#;
+        let [none, text] = [Value::Bytes(Vec::new()), Value::String(String::new())];
+        for (version, records) in [(0, &none), (1, &Value::Null)] {
+            let layout = of(fields, version);
+            let defaults: Vec<_> = layout.fields().iter().map(|field| &field.default).collect();
+            assert_eq!(defaults, [&Value::Bool(true), &Value::Bool(false), records, &text]);
+        }
+        let null = r#"{"name":"A","type":"string","versions":"0+","nullableVersions":"1+","default":"null"}"#;
+        assert!(matches!(layout(null, 0), Err(SpecErrorKind::Default(_))));
+        assert_eq!(of(null, 1).field(0).default, Value::Null);
+    }
+
+    #[test]
+    fn a_field_of_another_version_is_not_lowered() {
+        // At version 0 its array would hold elements without bytes.
+        let fields = r#"{"name":"A","type":"S","versions":"1+","fields":[{"name":"B","type":"[]E","versions":"0+",
+            "fields":[{"name":"C","type":"int8","versions":"1+"}]}]}"#;
+        assert!(of(fields, 0).fields().is_empty() && of(fields, 1).fields().len() == 3);
+    }
+
+    #[test]
+    fn numbers_leave_one_free_that_means_no_field() {
+        assert_eq!(number(65_534, "").map_err(|error| error.kind), Ok(65_534));
+        for many in [65_535, 65_536] {
+            assert_eq!(number(many, "").map_err(|error| error.kind), Err(SpecErrorKind::TooLarge));
+        }
+    }
+
+    #[test]
+    fn bools_are_looked_at_together_while_they_are_among_the_first_eight_bytes() {
+        let field = |name: &str, kind: &str| format!(r#"{{"name":"{name}","type":"{kind}","versions":"0+"}}"#);
+        let steps = |kinds: &[&str]| {
+            let fields: Vec<_> = ["A", "B", "C", "D"].iter().zip(kinds).map(|(name, kind)| field(name, kind)).collect();
+            of(&fields.join(","), 0).root().steps.clone()
+        };
+        let steps = |kinds: &[&str]| -> Vec<_> {
+            let run = |step: &Step| match *step {
+                Step::Run { first, count, size, bools } => (first, count, size, bools.0),
+                _ => panic!("{kinds:?}"),
+            };
+            steps(kinds).iter().map(run).collect()
+        };
+        assert_eq!(steps(&["int64", "int32"]), [(0, 2, 12, 0)]);
+        assert_eq!(steps(&["bool", "int16", "bool"]), [(0, 3, 4, 0xfe0000fe)]);
+        assert_eq!(steps(&["int32", "int16", "int8", "bool"]), [(0, 4, 8, 0xfe << 56)]);
+        assert_eq!(steps(&["int64", "bool", "bool"]), [(0, 1, 8, 0), (1, 2, 2, 0xfefe)]);
+
+        let bools = Bools(0xfe00_00fe);
+        assert!(bools.are_usual(&[1, 7, 7, 1, 7, 7, 7, 7]) && bools.are_usual(&[0; 9]));
+        for odd in [2, 0x80, 0xfe, 0xff] {
+            assert!(!bools.are_usual(&[odd, 0, 0, 0, 0, 0, 0, 0]) && !bools.are_usual(&[0, 0, 0, odd, 0, 0, 0, 0]));
+            assert!(!bools.are_usual(&[odd, 0, 0, odd, 0, 0, 0, 0]));
+        }
+        assert!(!bools.are_usual(&[0; 7]), "not certain");
+        assert!(Bools(0).are_usual(&[]) && Bools(0).are_usual(&[9; 9]));
+    }
+
+    #[test]
+    fn an_altered_layout_is_planned_anew() {
+        let fields = r#"{"name":"A","type":"[]S","versions":"0+","fields":[
+            {"name":"B","type":"int8","versions":"2+","taggedVersions":"2+","tag":0},
+            {"name":"C","type":"int8","versions":"2+","taggedVersions":"2+","tag":1,"default":"5"}]}"#;
+        let layout = of(fields, 2);
+        let without_tags = |structs: &mut Vec<StructLayout>| structs.iter_mut().for_each(|one| one.flexible = false);
+        assert!(layout.altered(|_, structs| without_tags(structs)).is_none(), "an element would have no bytes");
+        let Some(altered) = layout.altered(|fields, structs| {
+            fields.iter_mut().for_each(|field| field.tag = field.tag.map(|tag| 9 - tag));
+            structs.iter_mut().take(1).for_each(|one| one.flexible = false);
+        }) else {
+            panic!("it can be read")
+        };
+        assert_eq!(
+            altered.structure(1).tagged.iter().map(|&id| altered.field(id).tag).collect::<Vec<_>>(),
+            [Some(8), Some(9)]
+        );
+        assert_eq!(
+            altered.fields().iter().map(|field| field.default_bytes.clone()).collect::<Vec<_>>(),
+            [vec![0], vec![5], vec![]]
+        );
+        assert_eq!((layout.root().smallest, altered.root().smallest), (2, 1));
+    }
+
     #[test]
     fn runs_of_fixed_fields_are_one_step() {
         let fields = r#"{"name":"A","type":"int32","versions":"0+"},{"name":"B","type":"bool","versions":"1+"},
                         {"name":"C","type":"string","versions":"0+"},{"name":"D","type":"uuid","versions":"0+"}"#;
-        let layout = layout(fields, 1).unwrap_or_else(|kind| panic!("{kind}"));
+        let layout = of(fields, 1);
         assert!(matches!(
             layout.root().steps.as_slice(),
             [

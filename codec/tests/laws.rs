@@ -2,8 +2,8 @@
 #![allow(clippy::indexing_slicing, reason = "a test may panic")]
 
 use codec::{
-    AbsentFields, AnomalyKind, ApiVersion, DecodeErrorKind, EncodeErrorKind, Layout, MessageSpec, Protocol, Tree,
-    Value, decode, decode_into, encode, encode_view, hex, parse_hex, properties,
+    AbsentFields, AnomalyKind, ApiVersion, DecodeErrorKind, EncodeErrorKind, Layout, MessageSpec, NodeKind, Protocol,
+    Tree, Value, decode, decode_into, encode, encode_view, hex, parse_hex, properties,
 };
 use proptest::prelude::*;
 use std::sync::{Arc, LazyLock};
@@ -307,6 +307,8 @@ fn every_liberty_is_recorded() {
     check("02 02 0274 02 026b 0276 00 00 00 00 00", &[LeftOver]);
     let long = format!("02 02 0274 02 026b 818002 {} 00 00 00 00", "61".repeat(32_768));
     check(&long, &[StringLong]);
+    let longest = format!("02 02 0274 02 026b 808002 {} 00 00 00 00", "61".repeat(32_767));
+    check(&longest, &[]);
     // DescribeConfigsRequest v1: a null array of keys is -1, and anything below it says the same.
     let layout = bundled("DescribeConfigsRequest", 1);
     assert_eq!(outcome(&layout, "00000001 02 000174 fffffffe 00"), Ok(vec![LengthBelowNull]));
@@ -325,6 +327,57 @@ fn every_liberty_is_recorded() {
     let mut odd = bytes;
     odd[marker.unwrap_or_else(|| panic!("Maybe is there")) as usize] = 7;
     assert_eq!(outcome(&layout, &hex(&odd)), Ok(vec![StructMarker]));
+}
+
+#[test]
+fn a_liberty_spans_the_bytes_that_took_it() {
+    use AnomalyKind::*;
+    let check = |message: &str, version: i16, bytes: &str, spans: &[(AnomalyKind, u32, u32)]| {
+        let layout = bundled(message, version);
+        let bytes = parse_hex(bytes).unwrap_or_else(|error| panic!("{error}"));
+        let decoded = decode(&layout, &bytes).unwrap_or_else(|error| panic!("{error}"));
+        let found = decoded.tree.anomalies().iter().map(|anomaly| (anomaly.kind, anomaly.start, anomaly.end));
+        assert_eq!(found.collect::<Vec<_>>(), spans, "{}", hex(&bytes));
+    };
+    let request = |bytes: &str, spans: &[(AnomalyKind, u32, u32)]| check("AlterConfigsRequest", 2, bytes, spans);
+    request("8200 02 0274 02 026b 0276 00 00 00 00", &[(VarintNotMinimal, 0, 2)]);
+    request("02 02 0274 8280808070 026b 0276 00 00 00 00", &[(VarintHighBits, 4, 9)]);
+    request("02 02 0274 02 026b 02ff 00 00 00 00", &[(NotUtf8, 7, 9)]);
+    request("02 02 0274 02 026b 830061ff 00 00 00 00", &[(VarintNotMinimal, 7, 9), (NotUtf8, 7, 11)]);
+    request("02 02 0274 02 026b 0276 00 00 02 00", &[(BoolNotZeroOrOne, 11, 12)]);
+    request("02 02 0274 02 026b 0276 00 00 00 8000", &[(VarintNotMinimal, 12, 14)]);
+    request("02 02 0274 02 026b 0276 00 00 00 02 090161 0900", &[(TagRepeated, 16, 18)]);
+    request("02 02 0274 02 026b 0276 00 00 00 02 090161 0800", &[(TagsUnordered, 16, 18)]);
+    request("02 02 0274 02 026b 0276 00 00 00 01 ffffffff07 0161", &[(TagReserved, 13, 19)]);
+    request("02 02 0274 02 026b 0276 00 00 00 00 0102", &[(LeftOver, 13, 15)]);
+    let long = format!("02 02 0274 02 026b 818002 {} 00 00 00 00", "61".repeat(32_768));
+    request(&long, &[(StringLong, 7, 7 + 3 + 32_768)]);
+    check("AlterConfigsRequest", 0, "00000001 02 000174 00000001 00016b fffe 00", &[(LengthBelowNull, 15, 17)]);
+    check("DescribeConfigsRequest", 1, "00000001 02 000174 fffffffe 00", &[(LengthBelowNull, 8, 12)]);
+    check("ApiVersionsResponse", 3, "0000 01 00000000 01 0108ffffffffffffffff", &[(TagWithDefault, 10, 18)]);
+    check("ApiVersionsResponse", 3, "0000 01 00000000 01 03020100", &[(TagSizeMismatch, 11, 12)]);
+}
+
+#[test]
+fn a_tag_section_is_kept_where_it_says_anything() {
+    let layout = bundled("AlterConfigsRequest", 2);
+    for (section, sections) in [("00", 0), ("8000", 1), ("01 0900", 1)] {
+        let bytes = parse_hex(&format!("02 02 0274 02 026b 0276 00 00 00 {section}")).unwrap_or_default();
+        let decoded = decode(&layout, &bytes).unwrap_or_else(|error| panic!("{error}"));
+        let kept = decoded.tree.nodes().iter().filter(|node| node.kind == NodeKind::TagSection).count();
+        assert_eq!(kept, sections, "{section}");
+    }
+}
+
+#[test]
+fn what_follows_a_message_is_left() {
+    let layout = bundled("AlterConfigsRequest", 2);
+    let message = "02 02 0274 02 026b 0276 00 00 00 00";
+    for (more, left) in [("", 0), ("07", 1), ("0000ff", 3)] {
+        let bytes = parse_hex(&format!("{message}{more}")).unwrap_or_else(|error| panic!("{error}"));
+        let decoded = decode(&layout, &bytes).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!((decoded.end, decoded.left()), (13, left));
+    }
 }
 
 #[test]
@@ -349,6 +402,8 @@ fn errors_name_the_field_the_offset_and_the_claim() {
     check("02 02 0274 02 026b 0276 00 00", "ValidateOnly", 11, Truncated { needed: 1, left: 0 });
     check("02 02 0274 02 026b 0276 00 00 00", "", 12, TagSectionMissing);
     check("02 02 0274 02 026b 0276 00 00 00 05", "", 12, CountExceedsInput { claimed: 5, left: 0 });
+    // Two tags take four bytes at least.
+    check("02 02 0274 02 026b 0276 00 00 00 02 0900 09", "", 12, CountExceedsInput { claimed: 2, left: 3 });
     check("02 02 0274 02 026b 0276 00 00 00 01 0905 00", "", 13, TagExceedsInput { tag: 9, claimed: 5, left: 1 });
     let layout = bundled("DescribeConfigsRequest", 1);
     let kind = outcome(&layout, "00000001 02 fffe 00000000 00");

@@ -426,14 +426,67 @@ mod tests {
         assert_eq!(read(&[]), Err(DecodeErrorKind::VarintTruncated));
     }
 
-    #[test]
-    fn a_written_uvarint_is_read_back_and_minimal() {
-        for value in (0..32).flat_map(|bit| [1_u32 << bit, (1 << bit) - 1, u32::MAX >> bit]) {
-            let mut out = Vec::new();
-            write_uvarint(&mut out, value);
-            assert_eq!(read(&out), Ok((value, false, false)));
-            assert_eq!(out.len(), (32 - (value | 1).leading_zeros()).div_ceil(7) as usize);
+    /// As the guide has it: seven bits a byte, the low ones first, the highest bit where another byte follows.
+    fn uvarint(mut value: u32) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        while value > 0x7f {
+            bytes.push((value & 0x7f) as u8 | 0x80);
+            value >>= 7;
         }
+        bytes.push((value & 0x7f) as u8);
+        bytes
+    }
+
+    #[test]
+    fn a_written_uvarint_is_what_the_guide_says_and_read_back() {
+        let powers = (0..32).map(|bit| 1_u32 << bit);
+        for value in powers.flat_map(|power| [power, power - 1, power + 1, power.wrapping_mul(0x5555), !power]) {
+            let (mut out, mut writer) = (vec![7], Writer::after(vec![7]));
+            write_uvarint(&mut out, value);
+            writer.uvarint(value);
+            assert_eq!((out.split_off(1), writer.written(1)), (uvarint(value), &*uvarint(value)));
+            assert_eq!(read(&uvarint(value)), Ok((value, false, false)));
+        }
+    }
+
+    #[test]
+    fn what_is_written_comes_after_what_there_was() {
+        for before in [0, 1, 63, 64, 65, 130] {
+            for length in 0..100_u8 {
+                let (before, bytes): (Vec<u8>, Vec<u8>) = (vec![0xee; before], (0..length).collect());
+                let mut writer = Writer::after(before.clone());
+                writer.array([1, 2, 3]);
+                writer.slice(&bytes);
+                writer.prefixed([4, 5], &bytes);
+                let due = [&before, &[1, 2, 3][..], &bytes, &[4, 5], &bytes].concat();
+                assert_eq!((writer.position(), writer.written(before.len())), (due.len(), &due[before.len()..]));
+                writer.array([6]);
+                writer.back_to(due.len());
+                writer.back_to(due.len() + 1);
+                assert_eq!(writer.into_bytes(), due);
+            }
+        }
+    }
+
+    #[test]
+    fn room_is_made_seldom_and_not_while_there_is_capacity() {
+        let bytes = Vec::with_capacity(1_000);
+        let (place, capacity) = (bytes.as_ptr(), bytes.capacity());
+        let mut writer = Writer::after(bytes);
+        (0..capacity).for_each(|_| writer.array([1]));
+        let bytes = writer.into_bytes();
+        assert_eq!((bytes.as_ptr(), bytes.capacity(), bytes.len()), (place, capacity, capacity));
+
+        let (mut writer, mut grown) = (Writer::default(), Vec::new());
+        for _ in 0..100_000 {
+            writer.array([1]);
+            let room = writer.bytes.len();
+            assert!(room <= 2 * writer.position() + 64, "{room} bytes are ready for {}", writer.position());
+            if grown.last() != Some(&room) {
+                grown.push(room);
+            }
+        }
+        assert!(grown.len() <= 11, "{grown:?}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use codec::{
     AbsentFields, AnomalyKind, ApiVersion, DecodeErrorKind, EncodeErrorKind, Layout, MessageSpec, NodeKind, Protocol,
-    Tree, Value, decode, decode_into, encode, encode_view, hex, parse_hex, properties,
+    StructValue, Tree, Value, decode, decode_into, encode, encode_view, hex, parse_hex, properties,
 };
 use proptest::prelude::*;
 use std::sync::{Arc, LazyLock};
@@ -452,6 +452,125 @@ fn values_without_an_encoding_are_refused() {
         refused("ApiVersionsResponse", 0, r#"{"_tags":[{"tag":9,"hex":""}]}"#),
         at("", FieldNotInVersion("_tags".to_owned()))
     );
+}
+
+/// Each struct of a value, the innermost first.
+fn each_struct(value: &mut Value, change: &mut dyn FnMut(&mut StructValue)) {
+    match value {
+        Value::Array(elements) => elements.iter_mut().for_each(|element| each_struct(element, change)),
+        Value::Struct(value) => {
+            value.fields.iter_mut().for_each(|(_, field)| each_struct(field, change));
+            change(value);
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn fields_of_a_value_go_by_name_in_any_order_and_those_that_are_missing_have_their_defaults() {
+    for layout in LAYOUTS.iter() {
+        for seed in 0..4 {
+            let value = properties::arbitrary_value(layout, &mut choices(seed));
+            let bytes = encode(layout, &value);
+            assert!(bytes.is_ok(), "{layout}");
+            let same = |change: &mut dyn FnMut(&mut StructValue)| {
+                let mut value = value.clone();
+                each_struct(&mut value, change);
+                assert_eq!(encode(layout, &value), bytes, "{layout}: {value:?}");
+            };
+            same(&mut |value| value.fields.reverse());
+            same(&mut |value| value.fields.sort_by(|(one, _), (other, _)| one.cmp(other)));
+            same(&mut |value| value.fields.iter_mut().skip(1).for_each(|(name, _)| *name = Arc::from(&**name)));
+            same(&mut |value| value.tags.reverse());
+        }
+        let default = layout.default_value();
+        let fields = default.as_struct().map(|value| value.fields.clone()).unwrap_or_default();
+        for there in 0..=fields.len() {
+            let part = StructValue { fields: fields.iter().take(there).cloned().collect(), tags: Vec::new() };
+            assert_eq!(encode(layout, &Value::Struct(part)), encode(layout, &default), "{layout}: {there} fields");
+        }
+    }
+}
+
+#[test]
+fn fields_that_a_message_does_not_have_are_refused_wherever_they_stand() {
+    let refused = |fields: Vec<(Arc<str>, Value)>, name: &str| {
+        let layout = bundled("DescribeConfigsRequest", 4);
+        let error =
+            encode(&layout, &Value::Struct(StructValue { fields, tags: Vec::new() })).map_err(|error| error.kind);
+        assert_eq!(error, Err(EncodeErrorKind::UnknownField(name.to_owned())));
+    };
+    let default = bundled("DescribeConfigsRequest", 4).default_value();
+    let fields = default.as_struct().map(|value| value.fields.clone()).unwrap_or_default();
+    for place in 0..=fields.len() {
+        for (name, value) in [(Arc::from("Nope"), Value::Integer(1)), fields[0].clone(), fields[2].clone()] {
+            let mut fields = fields.clone();
+            fields.insert(place, (name.clone(), value));
+            refused(fields, &name);
+        }
+    }
+    refused(vec![("Nope".into(), Value::Null)], "Nope");
+}
+
+#[test]
+fn a_length_grows_a_byte_where_the_guide_says() {
+    let name = |size: usize| Value::String("x".repeat(size));
+    let layout = everything(1);
+    let due = |size: usize| match size + 1 {
+        short @ ..0x80 => format!("{short:02x}"),
+        // Seven bits a byte, the low ones first.
+        long @ ..0x4000 => format!("{:02x}{:02x}", long & 0x7f | 0x80, long >> 7),
+        longer => format!("{:02x}{:02x}{:02x}", longer & 0x7f | 0x80, longer >> 7 & 0x7f | 0x80, longer >> 14),
+    };
+    for size in [0, 1, 2, 125, 126, 127, 128, 129, 255, 256, 16_381, 16_382, 16_383, 16_384] {
+        let hexes = "78".repeat(size);
+        let written = |field: &str, value: Value| {
+            let fields = vec![(Arc::from(field), value)];
+            let bytes = encode(&layout, &Value::Struct(StructValue { fields, tags: Vec::new() }));
+            hex(&bytes.unwrap_or_else(|error| panic!("{error}")))
+        };
+        let names = StructValue { fields: vec![("Names".into(), Value::Array(vec![name(size)]))], tags: Vec::new() };
+        // 9092, one name, no tags.
+        let outer = format!("01 2384 00 02 {}{hexes} 00", due(size)).replace(' ', "");
+        assert!(written("Maybe", Value::Struct(names)).contains(&outer), "{size}");
+        assert!(written("Blob", Value::Bytes(vec![0x78; size])).contains(&format!("{}{hexes}", due(size))), "{size}");
+        // Never compact.
+        assert!(written("Plain", name(size)).contains(&format!("{size:04x}{hexes}")), "{size}");
+        let topics = vec![(
+            "Topics".into(),
+            Value::Array(vec![Value::Struct(StructValue {
+                fields: vec![("Name".into(), name(size))],
+                tags: Vec::new(),
+            })]),
+        )];
+        let metadata =
+            encode(&bundled("MetadataRequest", 9), &Value::Struct(StructValue { fields: topics, tags: Vec::new() }));
+        let metadata = hex(&metadata.unwrap_or_else(|error| panic!("{error}")));
+        assert!(metadata.starts_with(&format!("02{}{hexes}00", due(size))), "{size}");
+    }
+}
+
+#[test]
+fn a_tree_encodes_as_its_value_does_however_far_it_was_read_and_a_part_of_it_is_no_message() {
+    let layout = bundled("AlterConfigsRequest", 2);
+    let bytes = parse_hex("02 02 0274 02 026b 0276 00 00 01 00").unwrap_or_else(|error| panic!("{error}"));
+    let mut tree = Tree::new();
+    for length in 0..=bytes.len() {
+        let read = decode_into(&layout, &bytes[..length], 0, &mut tree);
+        assert_eq!(read.is_ok(), length == bytes.len());
+        let view = codec::View::new(&layout, &bytes[..length], &tree);
+        assert_eq!(encode_view(view), encode(&layout, &view.value()), "{length}");
+    }
+    let view = codec::View::new(&layout, &bytes, &tree);
+    for part in ["Resources", "Resources[0]", "Resources[0].Configs[0].Name", "ValidateOnly"] {
+        let node = view.get(part).unwrap_or_else(|| panic!("{part} is there"));
+        let mut out = vec![7];
+        assert!(codec::encode_into(&layout, node, &mut out).is_err(), "{part}");
+        assert_eq!(out, [7]);
+    }
+    let mut out = vec![7];
+    assert_eq!(codec::encode_into(&layout, view.root(), &mut out), Ok(()));
+    assert_eq!(out, [&[7], &bytes[..]].concat());
 }
 
 #[test]

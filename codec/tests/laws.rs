@@ -494,8 +494,8 @@ fn fields_of_a_value_go_by_name_in_any_order_and_those_that_are_missing_have_the
 
 #[test]
 fn fields_that_a_message_does_not_have_are_refused_wherever_they_stand() {
-    let refused = |fields: Vec<(Arc<str>, Value)>, name: &str| {
-        let layout = bundled("DescribeConfigsRequest", 4);
+    let refused = |version: i16, fields: Vec<(Arc<str>, Value)>, name: &str| {
+        let layout = bundled("DescribeConfigsRequest", version);
         let error =
             encode(&layout, &Value::Struct(StructValue { fields, tags: Vec::new() })).map_err(|error| error.kind);
         assert_eq!(error, Err(EncodeErrorKind::UnknownField(name.to_owned())));
@@ -506,10 +506,14 @@ fn fields_that_a_message_does_not_have_are_refused_wherever_they_stand() {
         for (name, value) in [(Arc::from("Nope"), Value::Integer(1)), fields[0].clone(), fields[2].clone()] {
             let mut fields = fields.clone();
             fields.insert(place, (name.clone(), value));
-            refused(fields, &name);
+            refused(4, fields, &name);
         }
     }
-    refused(vec![("Nope".into(), Value::Null)], "Nope");
+    refused(4, vec![("Nope".into(), Value::Null)], "Nope");
+    // A field of another version is passed over, once.
+    let synonyms = (Arc::from("IncludeSynonyms"), Value::Bool(false));
+    refused(0, vec![synonyms.clone(), ("Nope".into(), Value::Null)], "Nope");
+    refused(0, vec![fields[0].clone(), synonyms.clone(), synonyms], "IncludeSynonyms");
 }
 
 #[test]

@@ -115,8 +115,9 @@ impl<'l> Encoder<'l> {
             (room, at) = self.out.room();
         }
         self.out.advance(at);
+        // No more than those: then it has no tagged fields either.
         let all = in_order == structure.fields.len() && in_order == value.fields.len();
-        if !all || !structure.tagged.is_empty() || !value.tags.is_empty() {
+        if !all || !value.tags.is_empty() {
             return self.rest(structure, value, in_order);
         }
         if structure.flexible {

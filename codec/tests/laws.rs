@@ -517,6 +517,33 @@ fn fields_that_a_message_does_not_have_are_refused_wherever_they_stand() {
 }
 
 #[test]
+fn a_value_of_another_type_is_refused_by_the_name_of_the_type() {
+    let types = [
+        ("Flag", "bool"),
+        ("Medium", "uint32"),
+        ("Real", "float64"),
+        ("Id", "uuid"),
+        ("Plain", "string"),
+        ("Blob", "bytes"),
+        ("Batch", "bytes"),
+        ("Maybe", "struct"),
+        ("Outers", "array"),
+        ("Numbers", "array"),
+        ("TaggedText", "string"),
+        ("Tagged", "struct"),
+    ];
+    for version in [1, 2] {
+        for (field, wanted) in types {
+            let other = if wanted == "array" { Value::Uuid([0; 16]) } else { Value::Array(Vec::new()) };
+            let fields = vec![(Arc::from(field), other)];
+            let error = encode(&everything(version), &Value::Struct(StructValue { fields, tags: Vec::new() }));
+            let error = error.map_err(|error| (error.path, error.kind));
+            assert_eq!(error, Err((field.to_owned(), EncodeErrorKind::Type(wanted))));
+        }
+    }
+}
+
+#[test]
 fn a_length_grows_a_byte_where_the_guide_says() {
     let name = |size: usize| Value::String("x".repeat(size));
     let layout = everything(1);

@@ -5,7 +5,7 @@ use crate::cases::Cases;
 use crate::client_case::{self, Client, ClientCase};
 use crate::patience::Patience;
 use crate::process::interrupted;
-use crate::report::explain;
+use crate::report::{explain, words};
 use crate::results::{EVIDENCE_KEPT, Level, Outcome, Peer, Results, Role, Row, Run, SENTENCE_KEPT, Status, Verdict};
 use crate::vector::Vector;
 use crate::verdict::{self, Observation};
@@ -48,6 +48,13 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The options of `certify` that it follows from, but for those that say the same as none.
+    fn options(&self) -> Vec<String> {
+        let level = (self.level != Level::Must).then(|| format!("--level {}", words::word(self.level)));
+        let seed = (self.seed != 1).then(|| format!("--seed {}", self.seed));
+        level.into_iter().chain(seed).collect()
+    }
+
     /// The first row of a run that goes so over these cases.
     pub fn row(&self, cases: &Cases, partial: bool) -> Run {
         Run {
@@ -99,7 +106,16 @@ impl Candidate {
             Candidate::Reference => ("rust".to_owned(), false),
             Candidate::Manifest(peer, _) => (peer.manifest.language.clone(), peer.manifest.internal),
         };
-        Peer { peer: self.name(), role: self.role(), language, status, why, internal, certified: false }
+        Peer {
+            peer: self.name(),
+            role: self.role(),
+            language,
+            status,
+            why,
+            internal,
+            certified: false,
+            options: Vec::new(),
+        }
     }
 }
 
@@ -583,6 +599,9 @@ impl Bench<'_> {
         let adapter = Adapter::start(launch.clone())?;
         let handshake = adapter.handshake().clone();
         adapter.stop();
+        if let Some(note) = without_definition(&handshake, self.protocol) {
+            bar.suspend(|| output::tell(note));
+        }
         let peer = PeerVersion {
             manifest: Arc::new(Manifest::of_stranger(&handshake, role)),
             version: handshake.version.clone(),
@@ -594,7 +613,8 @@ impl Bench<'_> {
             Role::Broker => unreachable!("a broker is reached by its address"),
         };
         bar.finish_and_clear();
-        self.recorder.peer(Peer { certified: true, ..candidate.row(Status::Ran, given_up) });
+        let options = self.plan.options();
+        self.recorder.peer(Peer { certified: true, options, ..candidate.row(Status::Ran, given_up) });
         let (results, trouble) = self.gathered();
         written(results, trouble)
     }
@@ -607,6 +627,8 @@ impl Bench<'_> {
     ) -> anyhow::Result<Results> {
         let bar = self.spinner(format!("judging {}", target.peer));
         let peer = target.peer.clone();
+        let allowed = consents.iter().filter_map(|consent| consent.option()).map(str::to_owned);
+        let options = self.plan.options().into_iter().chain(allowed).collect();
         let why = self.judge_exchanges(target, consents, &bar)?;
         bar.finish_and_clear();
         self.recorder.peer(Peer {
@@ -617,6 +639,7 @@ impl Bench<'_> {
             why,
             internal: false,
             certified: true,
+            options,
         });
         let (results, trouble) = self.gathered();
         written(results, trouble)
@@ -650,6 +673,17 @@ fn in_parts<T: Send>(parts: usize, part: impl Fn(usize) -> T + Sync) -> Vec<T> {
         let begun: Vec<_> = (0..parts).map(|number| scope.spawn(move || part(number))).collect();
         begun.into_iter().map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
     })
+}
+
+/// What is to be said of the messages of a handshake that no case is about; one that is mistyped is among them.
+fn without_definition(handshake: &Handshake, protocol: &Protocol) -> Option<String> {
+    const NAMED: usize = 5;
+    let names: Vec<&String> = handshake.supports.keys().filter(|name| protocol.message(name).is_none()).collect();
+    let first = names.iter().take(NAMED).map(|name| words::visible_line(name)).collect::<Vec<_>>().join(", ");
+    let more = names.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!names.is_empty())
+        .then(|| format!("the handshake's supports names messages without a definition here: {first}{more}"))
 }
 
 /// Adapters are probed before they are believed: what they do not know is `unsupported`, and they do not echo.

@@ -52,6 +52,9 @@ pub struct Peer {
     /// True when `certify` judged it: its name is what it or its owner says, and only they can start it again.
     #[serde(default)]
     pub certified: bool,
+    /// The options that `certify` judged it with, where they are not what it judges with without options.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
 }
 
 /// Whether a peer ran.

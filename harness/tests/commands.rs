@@ -707,6 +707,13 @@ fn output_that_cannot_be_written_is_an_error() {
 }
 
 #[test]
+fn an_address_that_is_none_is_a_mistake_of_usage() {
+    for address in ["localhost", "127.0.0.1:port", "127.0.0.1:65536", ""] {
+        check_failure(&["certify", "broker", address], 2, &["give HOST:PORT, such as 127.0.0.1:9092"]);
+    }
+}
+
+#[test]
 fn help_has_examples() {
     for name in ["decode", "encode", "layout"] {
         let output = run(&[name, "--help"]);

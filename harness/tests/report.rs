@@ -14,7 +14,16 @@ const HOSTILE: &str = "<script>alert('x')</script> & \"quoted\" | `tick` \u{1b}[
 
 fn peer(name: &str, role: Role, language: &str) -> Peer {
     let status = Status::Ran;
-    Peer { peer: name.into(), role, language: language.into(), status, why: None, internal: false, certified: false }
+    Peer {
+        peer: name.into(),
+        role,
+        language: language.into(),
+        status,
+        why: None,
+        internal: false,
+        certified: false,
+        options: Vec::new(),
+    }
 }
 
 fn absent(name: &str, role: Role, language: &str, why: &str) -> Peer {
@@ -731,6 +740,22 @@ fn a_certified_peer_is_replayed_by_its_own_command_whatever_it_calls_itself() {
             let text = text.replace("&gt;", ">");
             assert!(text.contains(due.as_str()) && !text.contains(other.as_str()), "{certified}: {text}");
         }
+    }
+}
+
+#[test]
+fn a_certified_peer_is_replayed_with_the_options_that_judging_depends_on() {
+    for (role, due) in [(Role::Broker, "certify broker HOST:PORT --case"), (Role::Client, "certify client --case")] {
+        let options = vec!["--level should".to_owned(), "--allow-writes".to_owned()];
+        let peer = Peer { certified: true, options, ..peer("own@1", role, "unknown") };
+        let bad = Outcome { verdict: Verdict::Fail, role, ..pass("own@1", 0, "case") };
+        let results = Results { run: run(), peers: vec![peer], outcomes: vec![bad.clone()] };
+        let text = terminal::summary_at(&results, None, 200);
+        let due = format!("kafka-conform {due} {} --level should --allow-writes", bad.case);
+        assert!(text.contains(&due), "{due}: {text}");
+        // And after it was written and read again.
+        let row = serde_json::to_string(&results.peers[0]).expect("it is JSON");
+        assert_eq!(serde_json::from_str::<Peer>(&row).expect("it is a peer"), results.peers[0]);
     }
 }
 

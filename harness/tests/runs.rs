@@ -156,6 +156,17 @@ fn run(arguments: &[&str], out: &Path, adapter: &[&str]) -> Output {
     command.output().expect("the binary runs")
 }
 
+#[test]
+fn a_mistyped_message_of_a_handshake_is_told() {
+    let supports = r#""DescribeConfigRequest":{"decode":"0-4"},"MetadataRequest":{"decode":"0-1"}"#;
+    let script = format!(
+        r#"read -r line; echo '{{"id":1,"protocol":1,"peer":"p","version":"1","supports":{{{supports}}}}}'; cat >/dev/null"#
+    );
+    let certified = certify(&["codec", "--case", "codec/metadata-request/*"], &["sh", "-c", &script]);
+    let told = "supports names messages without a definition here: DescribeConfigRequest\n";
+    assert!(certified.said.contains(told), "{}", certified.said);
+}
+
 /// The first request is the one that meets the broker, so that this is the first of the third case.
 const IN_A_CASE: usize = 3;
 

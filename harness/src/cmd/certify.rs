@@ -185,7 +185,9 @@ fn broker(args: BrokerArgs) -> Outcome {
         .address
         .to_socket_addrs()
         .map_err(|error| match error.kind() {
-            std::io::ErrorKind::InvalidInput => unresolved(format!("{error}: give HOST:PORT, such as 127.0.0.1:9092")),
+            std::io::ErrorKind::InvalidInput => {
+                Failure::usage(format!("{}: {error}: give HOST:PORT, such as 127.0.0.1:9092", args.address))
+            }
             _ => unresolved(format!("{error}: is the name of the host right?")),
         })?
         .collect();

@@ -261,6 +261,7 @@ mod tests {
             why: why.map(str::to_owned),
             internal: false,
             certified: true,
+            options: Vec::new(),
         };
         let folder = tempfile::tempdir().expect("there is a temporary folder");
         let out = folder.path().to_owned();

@@ -149,6 +149,7 @@ impl<'a> Row<'a> {
             why: None,
             internal: false,
             certified: false,
+            options: Vec::new(),
         }
     }
 

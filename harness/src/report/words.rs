@@ -143,10 +143,11 @@ static OURS: LazyLock<Vec<String>> = LazyLock::new(|| {
 /// The command that repeats one case against one peer, which is in the same run.
 pub fn replay(outcome: &Outcome, peer: &Peer) -> String {
     let name = outcome.peer.split('@').next().unwrap_or_default();
+    let options: String = peer.options.iter().map(|option| format!(" {option}")).collect();
     let ours = !peer.certified && OURS.iter().any(|ours| ours == name);
     match outcome.role {
         _ if ours => format!("kafka-conform replay {} --peer {}", outcome.case, outcome.peer),
-        Role::Broker => format!("kafka-conform certify broker HOST:PORT --case {}", outcome.case),
-        role => format!("kafka-conform certify {} --case {} -- COMMAND", word(role), outcome.case),
+        Role::Broker => format!("kafka-conform certify broker HOST:PORT --case {}{options}", outcome.case),
+        role => format!("kafka-conform certify {} --case {}{options} -- COMMAND", word(role), outcome.case),
     }
 }

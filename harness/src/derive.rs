@@ -2,7 +2,8 @@
 //! in each way, each value that has no encoding. What the case files lack of them is added; authors are asked elsewhere.
 
 use crate::exchange::kebab;
-use crate::vector::{Vector, expand_recipes};
+use crate::recipe;
+use crate::vector::Vector;
 use codec::{
     AbsentFields, ApiVersion, Element, FieldDefault, FieldSpec, FieldType, Fixed, Layout, MessageSpec, NodeKind,
     NodeRef, Protocol, Value, WireType,
@@ -124,7 +125,7 @@ pub fn missing(protocol: &Protocol, spec: &MessageSpec, known: &[&Vector]) -> Re
                 }
                 (Some(whole), _) => bytes.insert(whole.clone()),
                 (None, value) => {
-                    let value = value.as_ref().and_then(|value| expand_recipes(value).ok()).unwrap_or_default();
+                    let value = value.as_ref().and_then(|value| recipe::expand(value).ok()).unwrap_or_default();
                     refused.insert(whole(&value).to_string())
                 }
             };
@@ -447,7 +448,7 @@ impl<'l> Maker<'l> {
     /// What bytes say, every field stated, long parts as recipes; `None` where they say nothing.
     fn stated(&self, bytes: &[u8]) -> Option<Json> {
         let decoded = codec::decode(self.layout, bytes).ok()?;
-        Some(with_recipes(&decoded.view().value().to_json()))
+        Some(recipe::of_value(&decoded.view().value().to_json()))
     }
 
     fn boundaries(&mut self, place: &Place<'_>, edge: bool) {
@@ -689,7 +690,7 @@ impl<'l> Maker<'l> {
             rule,
             path: path.to_owned(),
             requires,
-            value: Some(with_recipes(&value.to_json())),
+            value: Some(recipe::of_value(&value.to_json())),
             ..Made::default()
         });
     }
@@ -1370,82 +1371,4 @@ fn with_tags(base: &Value, path: &str, tags: Tags) -> Value {
         place.tags = tags;
     }
     value
-}
-
-/// A value with recipes in place of long text of one character and long lists of one element.
-fn with_recipes(json: &Json) -> Json {
-    match json {
-        Json::String(text) if text.len() > 64 && text.bytes().all(|byte| text.as_bytes().first() == Some(&byte)) => {
-            json!({ "repeat": text.len(), "text": &text[..1] })
-        }
-        Json::Array(elements) => match elements.split_first() {
-            Some((first, rest)) if rest.len() >= 16 && rest.iter().all(|element| element == first) => {
-                json!([{ "repeat": elements.len(), "value": with_recipes(first) }])
-            }
-            Some((first, rest))
-                if rest.len() >= 127
-                    && let Some(field) = counting(elements) =>
-            {
-                json!([{ "repeat": elements.len(), "value": with_recipes(first), "count": field }])
-            }
-            _ => elements.iter().map(with_recipes).collect(),
-        },
-        Json::Object(object) => match object.get("hex").and_then(Json::as_str) {
-            Some(hex) if hex.len() > 128 && hex.as_bytes().chunks(2).all(|pair| pair == &hex.as_bytes()[..2]) => {
-                let mut recipe = object.clone();
-                recipe.insert("hex".to_owned(), json!({ "repeat": hex.len() / 2, "text": &hex[..2] }));
-                Json::Object(recipe)
-            }
-            _ => object.iter().map(|(name, value)| (name.clone(), with_recipes(value))).collect(),
-        },
-        other => other.clone(),
-    }
-}
-
-/// The one field in which elements differ, counting up from 0.
-fn counting(elements: &[Json]) -> Option<&str> {
-    let first = elements.first()?.as_object()?;
-    let counts = |field: &&String| {
-        let mut expected = elements.first().cloned().unwrap_or_default();
-        elements.iter().enumerate().all(|(number, element)| {
-            let text = first.get(*field).is_some_and(Json::is_string);
-            expected[field.as_str()] = if text { number.to_string().into() } else { number.into() };
-            *element == expected
-        })
-    };
-    first.keys().find(counts).map(String::as_str)
-}
-
-/// Bytes as the files write them: hex, or where a few bytes repeat many times, parts.
-pub fn bytes_recipe(bytes: &[u8]) -> Json {
-    let mut parts: Vec<Json> = Vec::new();
-    let mut plain = Vec::new();
-    let mut rest = bytes;
-    while !rest.is_empty() {
-        // The shortest unit whose repetition saves most; units are short, since an element of the smallest kind is.
-        let best = (1..=rest.len().min(96))
-            .map(|unit| (unit, rest.chunks_exact(unit).take_while(|chunk| *chunk == &rest[..unit]).count()))
-            .filter(|(unit, count)| *count > 2 && unit * count > 64)
-            .max_by_key(|(unit, count)| (unit * count, std::cmp::Reverse(*unit)));
-        match best {
-            Some((unit, count)) => {
-                if !plain.is_empty() {
-                    parts.push(codec::hex(&std::mem::take(&mut plain)).into());
-                }
-                parts.push(json!({ "repeat": count, "bytes": codec::hex(&rest[..unit]) }));
-                rest = &rest[unit * count..];
-            }
-            None => {
-                plain.push(rest[0]);
-                rest = &rest[1..];
-            }
-        }
-    }
-    if parts.is_empty() {
-        return codec::hex(&plain).into();
-    }
-    if !plain.is_empty() {
-        parts.push(codec::hex(&plain).into());
-    }
-    parts.into()
 }

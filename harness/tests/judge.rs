@@ -421,7 +421,7 @@ fn prefixes_and_recipes_are_written_out() {
     }
     let recipes = json!([[{ "repeat": 2, "value": { "a": { "repeat": 3, "text": "xy" } } }], { "hex": { "repeat": 2, "text": "0a" } }]);
     let wanted = json!([[{ "a": "xyxyxy" }, { "a": "xyxyxy" }], { "hex": "0a0a" }]);
-    assert_eq!(kafka_conform::vector::expand_recipes(&recipes), Ok(wanted));
+    assert_eq!(kafka_conform::recipe::expand(&recipes), Ok(wanted));
 }
 
 #[test]

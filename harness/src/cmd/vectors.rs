@@ -10,7 +10,7 @@ use crate::promote::Find;
 use crate::report::words::visible;
 use crate::results::{Level, Role, Verdict};
 use crate::vector::{Allowed, Expected, Part, Vector, Vectors};
-use crate::{adapter, definitions, derive, output, process};
+use crate::{adapter, definitions, derive, output, process, recipe};
 use anyhow::Context as _;
 use codec::{ApiVersion, hex};
 use indicatif::{MultiProgress, ProgressDrawTarget};
@@ -392,8 +392,7 @@ fn case_json(case: &derive::Derived, source: &[String]) -> Json {
         Json::Object(of.map(|(version, json)| (version.to_string(), json)).collect())
     };
     if !case.bytes.is_empty() {
-        json["bytes"] =
-            by_version(&mut case.bytes.iter().map(|(version, bytes)| (*version, derive::bytes_recipe(bytes))));
+        json["bytes"] = by_version(&mut case.bytes.iter().map(|(version, bytes)| (*version, recipe::of_bytes(bytes))));
     }
     if !case.cuts.is_empty() {
         json["cuts"] = by_version(&mut case.cuts.iter().map(|(version, cuts)| (*version, ranges(cuts).into())));

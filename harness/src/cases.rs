@@ -72,7 +72,7 @@ impl Cases {
     }
 
     /// What makes each codec case that case, as [`vector::contents`] has it.
-    pub fn bundled_contents() -> Result<BTreeMap<String, String>, serde_json::Error> {
+    pub fn bundled_contents() -> Result<BTreeMap<String, String>, String> {
         vector::contents(&texts("codec"))
     }
 

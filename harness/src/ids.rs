@@ -19,10 +19,23 @@ pub struct Ids {
     hashes: BTreeMap<String, Option<String>>,
 }
 
-/// A short hash of what makes a case: the same whatever the order of its members.
+/// A short hash of what makes a case: the same whatever the order of its members and the white space in its hex.
 pub fn hash(mut content: Json) -> String {
     content.sort_all_objects();
+    close_up(&mut content, false);
     hex(&Sha256::digest(content.to_string()))[..8].to_owned()
+}
+
+/// Takes the white space out of hex.
+fn close_up(json: &mut Json, is_hex: bool) {
+    match json {
+        Json::String(text) if is_hex => text.retain(|digit| !digit.is_whitespace()),
+        Json::Array(elements) => elements.iter_mut().for_each(|element| close_up(element, is_hex)),
+        Json::Object(members) => {
+            members.iter_mut().for_each(|(name, member)| close_up(member, is_hex || name == "hex"));
+        }
+        _ => {}
+    }
 }
 
 impl Ids {

@@ -3,6 +3,8 @@
 
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 
 /// What recipes may make of a few bytes: of hex so many bytes, of a value so many characters and elements.
 pub const EXPANDED_LIMIT: usize = 4 << 20;
@@ -74,21 +76,6 @@ impl Bytes {
         }
     }
 
-    /// As the file has them, without white space.
-    pub fn plain(&self) -> Json {
-        let plain = |hex: &str| hex.split_whitespace().collect::<String>();
-        match self {
-            Bytes::Hex(hex) => plain(hex).into(),
-            Bytes::Parts(parts) => parts
-                .iter()
-                .map(|part| match part {
-                    Part::Hex(hex) => plain(hex).into(),
-                    Part::Repeat(Repeat { repeat, bytes, .. }) => json!({ "repeat": repeat, "bytes": plain(bytes) }),
-                })
-                .collect(),
-        }
-    }
-
     /// Whether there is long hex that would be shorter as a recipe.
     pub fn is_longer_than_needed(&self) -> bool {
         let long = |text: &String| {
@@ -142,6 +129,29 @@ impl Repeat {
         }
         Ok(())
     }
+}
+
+/// Lengths such as `0-12,14`, each range by its ends. The error says what is no range.
+pub fn lengths(text: &str) -> Result<Vec<RangeInclusive<usize>>, String> {
+    let range = |range: &str| {
+        let (lowest, highest) = range.split_once('-').unwrap_or((range, range));
+        Some(lowest.parse().ok()?..=highest.parse().ok()?).filter(|range| !range.is_empty())
+    };
+    text.split(',').map(|text| range(text).ok_or_else(|| format!("{text:?} is no range of lengths"))).collect()
+}
+
+/// Lengths as the files write them.
+pub fn of_lengths(lengths: &BTreeSet<usize>) -> String {
+    let mut ranges: Vec<(usize, usize)> = Vec::new();
+    for &length in lengths {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == length => *last = length,
+            _ => ranges.push((length, length)),
+        }
+    }
+    let text =
+        |&(first, last): &(usize, usize)| if first == last { first.to_string() } else { format!("{first}-{last}") };
+    ranges.iter().map(text).collect::<Vec<_>>().join(",")
 }
 
 /// A value with its recipes written out: `{"repeat": n, "text": ".."}` is long text, `[{"repeat": n, "value": ..}]` a

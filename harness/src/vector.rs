@@ -168,17 +168,24 @@ struct RawCase {
 }
 
 impl RawCase {
-    /// A hash of what makes it this case. Authors, citations and wording are not part of it, nor white space in hex.
-    fn content(&self) -> String {
-        ids::hash(json!({
+    /// A hash of what makes it this case, recipes written out: how it is spelled is not part of it, nor authors, citations
+    /// and wording.
+    fn content(&self) -> Result<String, String> {
+        let bytes =
+            |(version, bytes): (&String, &recipe::Bytes)| Ok((version.clone(), codec::hex(&bytes.expand()?).into()));
+        let cuts = |(version, cuts): (&String, &String)| {
+            let lengths: BTreeSet<usize> = recipe::lengths(cuts)?.into_iter().flatten().collect();
+            Ok((version.clone(), recipe::of_lengths(&lengths).into()))
+        };
+        Ok(ids::hash(json!({
             "rule": self.rule,
             "part": self.part.name(),
-            "versions": self.versions.parse::<VersionRange>().map(|versions| versions.to_string()).unwrap_or_default(),
-            "bytes": self.bytes.iter().map(|(version, bytes)| (version, bytes.plain())).collect::<BTreeMap<_, _>>(),
-            "cuts": self.cuts,
-            "value": self.value,
-            "values": self.values,
-        }))
+            "versions": self.versions.parse::<VersionRange>().map_err(|error| error.to_string())?.to_string(),
+            "bytes": self.bytes.iter().map(bytes).collect::<Result<serde_json::Map<_, _>, String>>()?,
+            "cuts": self.cuts.iter().map(cuts).collect::<Result<serde_json::Map<_, _>, String>>()?,
+            "value": self.value.as_ref().map(recipe::expand).transpose()?,
+            "values": self.values.iter().map(recipe::expand).collect::<Result<Vec<_>, _>>()?,
+        })))
     }
 }
 
@@ -405,13 +412,15 @@ pub struct Vectors {
 }
 
 /// A hash of what makes each case of files that load, by message and id: `describe-configs-request/keys-null-v0`. It is
-/// what ids are held to, which is no matter of any run.
-pub fn contents(files: &[(&str, &str)]) -> Result<BTreeMap<String, String>, serde_json::Error> {
+/// what ids are held to, which is no matter of any run. The error is that they do not load.
+pub fn contents(files: &[(&str, &str)]) -> Result<BTreeMap<String, String>, String> {
     let mut contents = BTreeMap::new();
     for (_, text) in files {
-        let raw: RawFile = serde_json::from_str(text)?;
+        let raw: RawFile = serde_json::from_str(text).map_err(|error| error.to_string())?;
         let slug = kebab(&raw.message);
-        contents.extend(raw.cases.iter().map(|case| (format!("{slug}/{}", case.id), case.content())));
+        for case in &raw.cases {
+            contents.insert(format!("{slug}/{}", case.id), case.content()?);
+        }
     }
     Ok(contents)
 }
@@ -571,7 +580,11 @@ impl Loading<'_> {
                 Ok(layout) => layout,
                 Err(error) => return whats.push(error.to_string()),
             };
-            let bytes = match case.bytes.get(&version.to_string()).map(recipe::Bytes::expand).transpose() {
+            let written = case.bytes.get(&version.to_string());
+            if written.is_some_and(recipe::Bytes::is_longer_than_needed) {
+                whats.push(format!("bytes of version {version}: write what repeats or counts up in them as a recipe"));
+            }
+            let bytes = match written.map(recipe::Bytes::expand).transpose() {
                 Ok(bytes) => bytes,
                 Err(error) => {
                     whats.push(format!("bytes of version {version}: {error}"));
@@ -704,13 +717,10 @@ impl Loading<'_> {
 fn prefixes(whole: &Vector, cuts: &str) -> Result<Vec<Vector>, String> {
     let bytes = whole.bytes.as_deref().ok_or("there are no bytes")?;
     let (mut prefixes, mut made) = (Vec::new(), 0);
-    for range in cuts.split(',') {
-        let (lowest, highest) = range.split_once('-').unwrap_or((range, range));
-        let [lowest, highest] = [lowest, highest]
-            .map(|number| number.parse::<usize>().map_err(|_| format!("{range:?} is no range of lengths")));
-        let (lowest, highest) = (lowest?, highest?);
-        if lowest > highest || highest >= bytes.len() {
-            return Err(format!("{range:?} is not within 0-{}", bytes.len().saturating_sub(1)));
+    for range in recipe::lengths(cuts)? {
+        let (lowest, highest) = range.into_inner();
+        if highest >= bytes.len() {
+            return Err(format!("there is no prefix of {highest} bytes: they are {}", bytes.len()));
         }
         made = (lowest..=highest).fold(made, usize::saturating_add);
         if made > recipe::EXPANDED_LIMIT {

@@ -419,6 +419,16 @@ fn prefixes_and_recipes_are_written_out() {
     for cuts in ["", "x", "3-1", "0-5", "-1", "1,,2"] {
         assert!(lints(case(cuts)).iter().any(|lint| lint.contains("cuts of version 4")), "{cuts}");
     }
+    let long = |bytes: Json| {
+        json!({
+            "id": "long", "rule": "left-over", "versions": "4", "cite": ["DescribeConfigsRequest"], "requires": "As above.",
+            "bytes": { "4": bytes }, "parent": "smallest", "mutation": "bytes added",
+        })
+    };
+    let recipe = "bytes of version 4: write what repeats or counts up in them as a recipe";
+    let refused = |bytes: Json| lints(long(bytes)).iter().any(|lint| lint.ends_with(recipe));
+    assert!(refused(json!(format!("01000000{}", "ff".repeat(300)))));
+    assert!(!refused(json!(["01000000", { "repeat": 300, "bytes": "ff" }])));
     let recipes = json!([[{ "repeat": 2, "value": { "a": { "repeat": 3, "text": "xy" } } }], { "hex": { "repeat": 2, "text": "0a" } }]);
     let wanted = json!([[{ "a": "xyxyxy" }, { "a": "xyxyxy" }], { "hex": "0a0a" }]);
     assert_eq!(kafka_conform::recipe::expand(&recipes), Ok(wanted));
@@ -674,9 +684,14 @@ fn an_id_stands_for_one_case_for_ever() {
         ("cite", json!(["KIP-482", "apache/kafka#9046"])),
         ("requires", json!("Said otherwise.")),
         ("bytes", json!({ "4": "0100 0000" })),
+        ("bytes", json!({ "4": ["01", { "repeat": 3, "bytes": "00" }] })),
         ("versions", json!("4-4")),
         ("part", json!("body")),
         ("value", json!({ "IncludeDocumentation": false, "IncludeSynonyms": false, "Resources": [] })),
+        (
+            "value",
+            json!({ "Resources": [{ "repeat": 0, "value": {} }], "IncludeSynonyms": false, "IncludeDocumentation": false }),
+        ),
     ] {
         assert_eq!(with(&[(key, value)]), recorded, "{key}");
     }
@@ -703,6 +718,10 @@ fn an_id_stands_for_one_case_for_ever() {
         .flat_map(BTreeMap::into_values)
         .collect();
     assert_eq!(different.len(), 2);
+
+    let prefixes =
+        |cuts: &str| with(&[("cuts", json!({ "4": cuts })), ("rule", json!("truncated")), ("value", Json::Null)]);
+    assert_eq!(prefixes("0-2"), prefixes("0-1,2"), "the same lengths");
 
     // An id without a case is retired, and does not come back.
     assert!(says(&ids, &BTreeMap::new()).contains("describe-configs-request/one: no case has this id any more"));

@@ -149,7 +149,7 @@ fn lint(args: Lint) -> Outcome {
         Ok(cases) => cases,
         Err(lints) => return said(&lints),
     };
-    let contents = &Cases::bundled_contents()?;
+    let contents = &Cases::bundled_contents().map_err(anyhow::Error::msg)?;
     let mut text = Cases::bundled_ids().to_owned();
     if args.record {
         let checkout =
@@ -395,7 +395,8 @@ fn case_json(case: &derive::Derived, source: &[String]) -> Json {
         json["bytes"] = by_version(&mut case.bytes.iter().map(|(version, bytes)| (*version, recipe::of_bytes(bytes))));
     }
     if !case.cuts.is_empty() {
-        json["cuts"] = by_version(&mut case.cuts.iter().map(|(version, cuts)| (*version, ranges(cuts).into())));
+        json["cuts"] =
+            by_version(&mut case.cuts.iter().map(|(version, cuts)| (*version, recipe::of_lengths(cuts).into())));
     }
     let rest = [
         ("value", case.value.clone()),
@@ -410,20 +411,6 @@ fn case_json(case: &derive::Derived, source: &[String]) -> Json {
         }
     }
     json
-}
-
-/// Numbers as ranges: `0-12,14`.
-fn ranges(numbers: &BTreeSet<usize>) -> String {
-    let mut ranges: Vec<(usize, usize)> = Vec::new();
-    for &number in numbers {
-        match ranges.last_mut() {
-            Some((_, last)) if *last + 1 == number => *last = number,
-            _ => ranges.push((number, number)),
-        }
-    }
-    let text =
-        |&(first, last): &(usize, usize)| if first == last { first.to_string() } else { format!("{first}-{last}") };
-    ranges.iter().map(text).collect::<Vec<_>>().join(",")
 }
 
 /// Cases of a message that nobody was asked about yet; the error is what the lint says of them.

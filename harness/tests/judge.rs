@@ -739,11 +739,54 @@ fn an_id_stands_for_one_case_for_ever() {
 }
 
 #[test]
+fn an_id_of_a_broker_or_client_case_stands_for_all_but_its_wording() {
+    let good = json!({
+        "id": "one", "versions": "1", "level": "must", "cite": ["KIP-133"], "requires": "As above.",
+        "steps": [{ "send": { "hex": "00 01" }, "expect": "closed" }],
+        "variants": [{ "expect": 42, "note": "Older ones." }],
+    });
+    let of = |case: Json| {
+        let file = json!({ "api": "AlterConfigs", "cases": [case] }).to_string();
+        kafka_conform::exchange::contents("broker", &[("alter-configs.json", &file)]).unwrap()
+    };
+    let with = |pointer: &str, value: Json| {
+        let mut case = good.clone();
+        *case.pointer_mut(pointer).unwrap() = value;
+        of(case)
+    };
+    let recorded = of(good.clone());
+    assert_eq!(recorded.keys().collect::<Vec<_>>(), ["broker/alter-configs/one"]);
+    for (pointer, value) in [
+        ("/cite", json!(["KIP-226"])),
+        ("/requires", json!("Said otherwise.")),
+        ("/variants/0/note", json!("Newer ones.")),
+        ("/versions", json!("1-1")),
+        ("/steps/0/send/hex", json!("0001")),
+        ("/steps/0", json!({ "expect": "closed", "send": { "hex": "0001" } })),
+    ] {
+        assert_eq!(with(pointer, value), recorded, "{pointer}");
+    }
+    for (pointer, value) in [
+        ("/versions", json!("1-2")),
+        ("/level", json!("should")),
+        ("/steps/0/send/hex", json!("0002")),
+        ("/steps/0/expect", json!("silent")),
+        ("/variants/0/expect", json!(43)),
+        ("/variants", json!([])),
+    ] {
+        assert_ne!(with(pointer, value), recorded, "{pointer}");
+    }
+}
+
+#[test]
 fn every_id_is_recorded() {
     let ids = Ids::parse(Cases::bundled_ids()).unwrap();
     let contents = Cases::bundled_contents().unwrap();
     assert_eq!(ids.lints(&contents), Vec::new());
     assert_eq!(ids.to_text(), Cases::bundled_ids());
-    let of_files: BTreeSet<String> = contents.keys().map(|id| id.split('/').next().unwrap().to_owned()).collect();
+    let mut of_files: BTreeSet<&str> = contents.keys().map(|id| id.split('/').next().unwrap()).collect();
+    let of = |role: &str| contents.keys().filter(|id| id.split('/').next() == Some(role)).count();
+    assert_eq!((of("broker"), of("client")), (CASES.exchanges.len(), CASES.clients.len()));
+    assert!(of_files.remove("broker") && of_files.remove("client"));
     assert_eq!(of_files.len(), std::fs::read_dir(format!("{ROOT}/vectors/codec")).unwrap().count());
 }

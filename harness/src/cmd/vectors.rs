@@ -37,8 +37,8 @@ enum What {
 
 /// Load every case and say what is wrong: file, case, place
 ///
-/// Also whether each id of a codec case stands for what it stood for when it was recorded in `vectors/ids.txt`: rule, part,
-/// versions, bytes, cuts and values. Authors, citations and wording may change.
+/// Also whether each id stands for what it stood for when it was recorded in `vectors/ids.txt`. Authors, citations and
+/// wording may change.
 #[derive(clap::Args)]
 #[command(after_help = "Exit codes: 0 nothing is wrong, 1 something is.")]
 struct Lint {

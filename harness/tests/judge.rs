@@ -269,26 +269,53 @@ fn case_ids_are_unique_and_every_case_says_what_and_why() {
 }
 
 #[test]
-fn case_files_obey_their_published_schemas() {
-    for (schema, folder) in
-        [("codec.schema.json", "codec"), ("broker.schema.json", "broker"), ("client.schema.json", "client")]
-    {
-        let read = |path: String| -> Json {
-            serde_json::from_str(&std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}")))
-                .unwrap()
-        };
-        let validator = jsonschema::validator_for(&read(format!("{ROOT}/vectors/{schema}"))).unwrap();
-        let mut files = 0;
-        for entry in std::fs::read_dir(format!("{ROOT}/vectors/{folder}")).unwrap() {
-            let path = entry.unwrap().path().display().to_string();
-            let json = read(path.clone());
-            let wrong: Vec<String> =
-                validator.iter_errors(&json).map(|error| format!("{} at {}", error, error.instance_path())).collect();
+fn files_obey_their_published_schemas() {
+    let read = |path: &str| -> Json {
+        let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"));
+        serde_json::from_str(&text).unwrap()
+    };
+    let in_folder = |folder: &str| -> Vec<String> {
+        let entries = std::fs::read_dir(format!("{ROOT}/vectors/{folder}")).unwrap();
+        entries.map(|entry| entry.unwrap().path().display().to_string()).collect()
+    };
+    let one = |file: &str| vec![format!("{ROOT}/vectors/{file}")];
+    let wrong_case = json!({ "cases": [{ "id": 1 }] });
+    let wrong_rule = |result: &str, outcomes: Json| {
+        let (sentence, level, authority) = ("As above.", "must", "KIP-482");
+        json!([{ "id": "a", "sentence": sentence, "result": result, "outcomes": outcomes, "level": level, "authority": authority }])
+    };
+    let wrong_source =
+        json!({ "sources": [{ "name": "a", "versions": [], "family": "a", "definitions": "own", "what": "A." }] });
+    for (name, files, wrong) in [
+        ("codec", in_folder("codec"), vec![wrong_case.clone()]),
+        ("broker", in_folder("broker"), vec![wrong_case.clone()]),
+        ("client", in_folder("client"), vec![wrong_case]),
+        (
+            "rules",
+            one("rules.json"),
+            vec![wrong_rule("valid", json!(["refuse"])), wrong_rule("invalid", json!(["value"]))],
+        ),
+        ("sources", one("sources.json"), vec![wrong_source]),
+    ] {
+        let schema = read(&format!("{ROOT}/vectors/{name}.schema.json"));
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        assert!(!files.is_empty());
+        for path in files {
+            let json = read(&path);
+            let errors = validator.iter_errors(&json);
+            let wrong: Vec<String> = errors.map(|error| format!("{} at {}", error, error.instance_path())).collect();
             assert!(wrong.is_empty(), "{path}: {wrong:?}");
-            files += 1;
         }
-        assert!(files > 0 && !validator.is_valid(&json!({ "cases": [{ "id": 1 }] })), "{schema} refuses something");
+        assert!(wrong.iter().all(|wrong| !validator.is_valid(wrong)), "{name}.schema.json refuses something");
     }
+}
+
+#[test]
+fn the_schema_of_codec_cases_has_the_rules() {
+    let schema: Json = serde_json::from_str(kafka_conform::cases::text("codec.schema.json")).unwrap();
+    let listed = schema.pointer("/$defs/case/properties/rule/enum").unwrap().as_array().unwrap();
+    let listed: BTreeSet<&str> = listed.iter().map(|rule| rule.as_str().unwrap()).collect();
+    assert_eq!(listed, CASES.vectors.rules.keys().map(String::as_str).collect());
 }
 
 /// What the lint says of one case file over DescribeConfigsRequest.

@@ -1,6 +1,7 @@
 //! Cases that follow from the definitions alone: each field at each of its boundaries, each length, count and tag wrong
 //! in each way, each value that has no encoding. What the case files lack of them is added; authors are asked elsewhere.
 
+use crate::adapter;
 use crate::exchange::kebab;
 use crate::recipe;
 use crate::vector::Vector;
@@ -24,6 +25,12 @@ const COUNTS: [usize; 4] = [2, 126, 127, 128];
 /// More elements than a thousand or 1,024, at which some stop; asked for at the last plain and the last flexible version
 /// only, and of one list where all are of structs.
 const MANY: usize = 1_025;
+/// Elements whose compact count is the last of two bytes and the first of three; asked for at the last flexible version only,
+/// of one list whose elements are small and have no key, which some make slow.
+const VERY_MANY: [usize; 2] = [16_382, 16_383];
+/// JSON values and bytes that an element of it has at most: an adapter's line holds four times as many values as there are
+/// elements, where it may show more of a struct than there is; and each run reads and writes all of the bytes several times.
+const SMALL: [usize; 2] = [1, 4];
 /// What somebody may tidy up in a text, which nobody may: blanks at its ends, a tab, line ends, accents composed and not,
 /// letters whose other case is longer.
 const UNTIDY: &str = " \t\u{a0}e\u{301}\u{e9}\u{212b}\r\n\n\ra  \u{fb01}\u{130}\u{df}\u{200b}\"\\\u{fffd}\u{85}\r\n ";
@@ -347,6 +354,7 @@ impl<'l> Maker<'l> {
         }
         if edge {
             self.many_elements(&places);
+            self.very_many_elements(&places);
         }
         for reached in &structs {
             self.absent_fields(reached, |_| true);
@@ -585,6 +593,47 @@ impl<'l> Maker<'l> {
         let smallest = structs.into_iter().min_by_key(|(.., value)| size(value)).filter(|_| plain.is_empty());
         for (place, _, value) in plain.into_iter().chain(smallest) {
             self.counted_elements(place, MANY, &value);
+        }
+    }
+
+    /// Lists whose compact count takes a third byte: of the message's smallest elements, where they are small enough.
+    fn very_many_elements(&mut self, places: &[Place<'_>]) {
+        if !self.layout.flexible() {
+            return;
+        }
+        let has_key = |element: Element| match element {
+            Element::Struct(id) => {
+                self.layout.structure(id).fields.iter().any(|&number| self.layout.field(number).map_key)
+            }
+            _ => false,
+        };
+        let of_count = |place: &Place<'_>, count: usize| {
+            let mut elements = self.elements(place.wire, count)?;
+            elements.iter_mut().for_each(empty_lists);
+            Some(with(&place.base, &place.path, Value::Array(elements)))
+        };
+        // A few show how large the element is, in JSON and in bytes.
+        let size = |place: &Place<'_>| {
+            let sizes = |count: usize| {
+                let value = of_count(place, count)?;
+                let bytes = codec::encode(self.layout, &value).ok()?.len();
+                Some([adapter::values(&value.to_json().to_string()), bytes])
+            };
+            let ([more, longer], [few, short]) = (sizes(3)?, sizes(2)?);
+            Some([more - few, longer - short])
+        };
+        let lists = places.iter().filter(
+            |place| matches!(place.wire, WireType::Array { element, .. } if !has_key(element) && place.tag().is_none()),
+        );
+        let sized = lists
+            .filter_map(|place| Some((size(place)?, place)))
+            .filter(|(size, _)| size[0] <= SMALL[0] && size[1] <= SMALL[1]);
+        let Some((_, place)) = sized.min_by_key(|(size, _)| *size) else { return };
+        let values = VERY_MANY.map(|count| (count, of_count(place, count)));
+        for (count, value) in values {
+            if let Some(value) = value {
+                self.counted_elements(place, count, &value);
+            }
         }
     }
 

@@ -34,6 +34,8 @@ const SMALL: [usize; 2] = [1, 4];
 /// What somebody may tidy up in a text, which nobody may: blanks at its ends, a tab, line ends, accents composed and not,
 /// letters whose other case is longer.
 const UNTIDY: &str = " \t\u{a0}e\u{301}\u{e9}\u{212b}\r\n\n\ra  \u{fb01}\u{130}\u{df}\u{200b}\"\\\u{fffd}\u{85}\r\n ";
+/// The uuid that ends with a one.
+const UUID_OF_ONE: [u8; 16] = 1_u128.to_be_bytes();
 /// A byte order mark at its start, which is text like any other there, and another one.
 const MARKED: &str = "\u{feff}a\u{feff}";
 /// Before the slug of a parent that is new as well, while slugs are not final.
@@ -101,7 +103,7 @@ pub fn missing(protocol: &Protocol, spec: &MessageSpec, known: &[&Vector]) -> Re
         let mut maker = Maker::new(layout, &layouts, unused_tag(spec));
         if of_one_request {
             maker.header_of_one_request();
-        } else if edge || config_api(spec) {
+        } else if edge || config_api(spec) || lacks_tags(spec, version) {
             maker.all(edge);
         } else {
             maker.between_edges();
@@ -149,6 +151,21 @@ pub fn missing(protocol: &Protocol, spec: &MessageSpec, known: &[&Vector]) -> Re
 /// every version, what they stand on at the last plain and the last flexible one.
 fn config_api(spec: &MessageSpec) -> bool {
     spec.api_key.is_none_or(|key| key.0 == 7 || CONFIG_APIS.contains(&key.0))
+}
+
+/// Whether a later version has tagged fields that this one, flexible as well, lacks.
+fn lacks_tags(spec: &MessageSpec, version: ApiVersion) -> bool {
+    let structs = spec.structs.values().map(|structure| &structure.fields);
+    let mut fields = structs.chain([&spec.fields]).flatten();
+    spec.flexible_versions.contains(version)
+        && fields.any(|field| field.tag.is_some() && !field.versions.contains(version))
+}
+
+/// The fields that a struct of a layout has in any version; its number is 0 for the message itself.
+pub fn fields_of(layout: &Layout, id: u16) -> &[FieldSpec] {
+    let spec = layout.spec();
+    let inner = spec.structs.get(&layout.structure(id).name).filter(|_| id > 0);
+    inner.map_or(&spec.fields, |structure| &structure.fields)
 }
 
 /// A tag that no struct of the message declares at any version.
@@ -347,9 +364,10 @@ impl<'l> Maker<'l> {
         for place in &places {
             self.boundaries(place, edge);
         }
-        for Reached { base, path, id } in &structs {
-            if self.layout.structure(*id).flexible {
-                self.unknown_tags(base, path, edge);
+        for reached in &structs {
+            if self.layout.structure(reached.id).flexible {
+                self.unknown_tags(&reached.base, &reached.path, edge);
+                self.tags_of_other_versions(reached);
             }
         }
         if edge {
@@ -474,15 +492,7 @@ impl<'l> Maker<'l> {
         match *wire {
             WireType::Fixed(Fixed::Bool) => put("true", Value::Bool(true), as_it_is("true")),
             WireType::Fixed(Fixed::Uuid) => {
-                put(
-                    "one",
-                    Value::Uuid({
-                        let mut one = [0; 16];
-                        one[15] = 1;
-                        one
-                    }),
-                    as_it_is("the uuid of one"),
-                );
+                put("one", Value::Uuid(UUID_OF_ONE), as_it_is("the uuid of one"));
                 put("ones", Value::Uuid([255; 16]), as_it_is("a uuid of ones alone"));
             }
             WireType::Fixed(Fixed::Float64) => {
@@ -510,6 +520,10 @@ impl<'l> Maker<'l> {
             WireType::String { compact, nullable } => {
                 if nullable {
                     put("null", Value::Null, as_it_is("null, which is not the empty text"));
+                }
+                if place.tag().is_some() {
+                    // Elsewhere the smallest message has it.
+                    put("empty", Value::String(String::new()), as_it_is("empty"));
                 }
                 for (what, text) in [("multi-byte", "grün 水 😀"), ("nul-inside", "a\0b")] {
                     put(what, Value::String(text.into()), as_it_is("any UTF-8"));
@@ -802,16 +816,63 @@ impl<'l> Maker<'l> {
         }
     }
 
+    /// Tags that the struct has in other versions alone: with what stands there then, and with what never does.
+    fn tags_of_other_versions(&mut self, reached: &Reached) {
+        let Reached { base, path, id } = reached;
+        let Ok(bytes) = codec::encode(self.layout, base) else { return };
+        let Some(at) = tag_section(self.layout, &bytes, path) else { return };
+        let declared: Vec<u32> =
+            self.layout.structure(*id).tagged.iter().filter_map(|&n| self.layout.field(n).tag).collect();
+        for field in fields_of(self.layout, *id) {
+            let Some(tag) = field.tag.filter(|tag| !declared.contains(tag)) else { continue };
+            let Some(content) = self.content_of_other_version(path, &field.name) else { continue };
+            let holder = if path.is_empty() { "the message".to_owned() } else { plain(path) };
+            for (slug, what, content) in
+                [("", "with what it holds there", content), ("-one-byte", "with a single byte", vec![0xaa])]
+            {
+                let section =
+                    tagged_fields(&[tagged_field(tag, u32::try_from(content.len()).unwrap_or(u32::MAX), &content)]);
+                let Some(changed) = replaced(&bytes, at..at + 1, &section) else { continue };
+                let value = self.stated(&changed);
+                let slug = format!("tag-{tag}-of-other-version{slug}");
+                self.made.push(Made {
+                    slug: if path.is_empty() { slug } else { format!("{}-{slug}", kebab_path(path)) },
+                    rule: "tag-of-other-version",
+                    path: path.clone(),
+                    also_cite: Some("KIP-482"),
+                    requires: format!(
+                        "Tag {tag} of {holder}, which other versions declare and this one does not, is refused, skipped by its size or read as they have it, and what follows is read right."
+                    ),
+                    bytes: Some(changed),
+                    value,
+                    mutation: Some(format!("tagged field {tag} of another version added to {holder}, {what}")),
+                    ..Made::default()
+                });
+            }
+        }
+    }
+
+    /// What a tagged field that this version lacks holds in the first that has it, where it is not its default.
+    fn content_of_other_version(&self, holder: &str, name: &str) -> Option<Vec<u8>> {
+        self.others.iter().find_map(|layout| {
+            let field = layout.fields().iter().find(|field| *field.name == *name && field.tag.is_some())?;
+            let path = if holder.is_empty() { name.to_owned() } else { format!("{holder}.{name}") };
+            let value = match field.wire {
+                WireType::Fixed(Fixed::Uuid) => Value::Uuid(UUID_OF_ONE),
+                wire => layout.smallest_value(wire),
+            };
+            let bytes = codec::encode(layout, &with(&layout.smallest_instance(), &path, value)).ok()?;
+            let decoded = codec::decode(layout, &bytes).ok()?;
+            let node = decoded.view().get(&path)?.node();
+            bytes.get(node.start as usize..node.end as usize).map(<[u8]>::to_vec)
+        })
+    }
+
     /// Fields of other versions, given to this one's encoder.
     fn absent_fields(&mut self, reached: &Reached, wanted: impl Fn(&FieldSpec) -> bool) {
         let Reached { base, path, id } = reached;
-        let spec = self.layout.spec().clone();
         let version = self.layout.version();
-        let fields = match spec.structs.get(&self.layout.structure(*id).name).filter(|_| *id > 0) {
-            Some(structure) => &structure.fields,
-            None => &spec.fields,
-        };
-        for field in fields {
+        for field in fields_of(self.layout, *id) {
             if field.versions.contains(version) || field.ignorable || !wanted(field) {
                 continue;
             }
@@ -845,7 +906,9 @@ impl<'l> Maker<'l> {
         self.others.iter().find_map(|layout| {
             let mut value = layout.smallest_instance();
             let Value::Struct(fields) = at(&mut value, holder)? else { return None };
-            fields.get(name).cloned()
+            // A tagged field is at its default, which says nothing.
+            let tagged = layout.fields().iter().find(|field| *field.name == *name && field.tag.is_some());
+            tagged.map(|field| layout.smallest_value(field.wire)).or_else(|| fields.get(name).cloned())
         })
     }
 
@@ -928,6 +991,11 @@ impl<'l> Maker<'l> {
             default if *default != smallest => smallest,
             Value::Bool(_) => Value::Bool(true),
             Value::Integer(_) => Value::Integer(1),
+            Value::Uuid(_) => Value::Uuid(UUID_OF_ONE),
+            Value::Struct(fields) => {
+                let number = fields.fields.iter().find(|(_, value)| matches!(value, Value::Integer(_)));
+                number.map_or(smallest.clone(), |(name, _)| with(&smallest, name, Value::Integer(1)))
+            }
             _ => Value::String("a".to_owned()),
         }
     }

@@ -208,6 +208,8 @@ faults! {
         => by(VALID, "*", Class::WrongBytes);
     LaterFieldWritten: "writes a field that only the next version has", []
         => by("encode-field-not-in-version", "*", Class::WrongBytes);
+    DeclaredTagInEveryVersion: "reads and writes a tagged field in versions that lack it", []
+        => by("encode-field-not-in-version", "*", Class::WrongBytes);
     ThrottleTimeForgotten: "has no throttle time", [] => by(VALID, "*-response/*", Class::WrongBytes);
     SynonymsMissing: "has no synonyms in version 1 and above",
         ["redpanda-data/redpanda#978"] => by(VALID, "*/synonyms-*", Class::WrongBytes);

@@ -59,6 +59,8 @@ fn body_version(fault: Option<Switch>, spec: &MessageSpec, version: ApiVersion) 
     match (fault, version.0) {
         (Some(VersionTwoReadAsThree), 2) if described => ApiVersion(3),
         (Some(VersionThreeReadAsTwo), 3) if described => ApiVersion(2),
+        // All that version 1 adds is tagged fields.
+        (Some(DeclaredTagInEveryVersion), 0) if spec.name.starts_with("FetchSnapshot") => ApiVersion(1),
         (Some(FlexibleVersionReadAsPlain), above @ 1..) if spec.flexible_versions.contains(version) => {
             let plain = (0..above)
                 .rev()

@@ -80,6 +80,11 @@ impl Cases {
         Ok(contents)
     }
 
+    /// Long hex that could be a recipe, as [`vector::overlong`] has it.
+    pub fn bundled_overlong() -> Result<Vec<Lint>, String> {
+        vector::overlong(&texts("codec"))
+    }
+
     /// Every case at every version, by id.
     pub fn list(&self) -> Vec<Listed> {
         let vectors = self.vectors.cases.iter().map(|case| Listed {

@@ -426,6 +426,24 @@ pub fn contents(files: &[(&str, &str)]) -> Result<BTreeMap<String, String>, Stri
     Ok(contents)
 }
 
+/// Long hex in files that load, which could be a recipe. To look for it takes longer than to load the files, and is no matter
+/// of any run.
+pub fn overlong(files: &[(&str, &str)]) -> Result<Vec<Lint>, String> {
+    let mut lints = Vec::new();
+    for (file, text) in files {
+        let raw: RawFile = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        for case in &raw.cases {
+            let overlong = case.bytes.iter().filter(|(_, bytes)| bytes.is_longer_than_needed());
+            lints.extend(overlong.map(|(version, _)| Lint {
+                file: (*file).to_owned(),
+                case: case.id.clone(),
+                what: format!("bytes of version {version}: write what repeats or counts up in them as a recipe"),
+            }));
+        }
+    }
+    Ok(lints)
+}
+
 /// Something wrong with a vector file: which file, which case, what.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lint {
@@ -581,11 +599,7 @@ impl Loading<'_> {
                 Ok(layout) => layout,
                 Err(error) => return whats.push(error.to_string()),
             };
-            let written = case.bytes.get(&version.to_string());
-            if written.is_some_and(recipe::Bytes::is_longer_than_needed) {
-                whats.push(format!("bytes of version {version}: write what repeats or counts up in them as a recipe"));
-            }
-            let bytes = match written.map(recipe::Bytes::expand).transpose() {
+            let bytes = match case.bytes.get(&version.to_string()).map(recipe::Bytes::expand).transpose() {
                 Ok(bytes) => bytes,
                 Err(error) => {
                     whats.push(format!("bytes of version {version}: {error}"));

@@ -454,10 +454,13 @@ fn prefixes_and_recipes_are_written_out() {
             "bytes": { "4": bytes }, "parent": "smallest", "mutation": "bytes added",
         })
     };
-    let recipe = "bytes of version 4: write what repeats or counts up in them as a recipe";
-    let refused = |bytes: Json| lints(long(bytes)).iter().any(|lint| lint.ends_with(recipe));
-    assert!(refused(json!(format!("01000000{}", "ff".repeat(300)))));
-    assert!(!refused(json!(["01000000", { "repeat": 300, "bytes": "ff" }])));
+    let overlong = |bytes: Json| {
+        let file = file(long(bytes));
+        kafka_conform::vector::overlong(&[("describe-configs-request.json", &file)]).unwrap()
+    };
+    let lints = overlong(json!(format!("01000000{}", "ff".repeat(300))));
+    assert!(lints[0].what.starts_with("bytes of version 4: write what repeats or counts up"), "{lints:?}");
+    assert_eq!(overlong(json!(["01000000", { "repeat": 300, "bytes": "ff" }])), Vec::new());
     let recipes = json!([[{ "repeat": 2, "value": { "a": { "repeat": 3, "text": "xy" } } }], { "hex": { "repeat": 2, "text": "0a" } }]);
     let wanted = json!([[{ "a": "xyxyxy" }, { "a": "xyxyxy" }], { "hex": "0a0a" }]);
     assert_eq!(kafka_conform::recipe::expand(&recipes), Ok(wanted));

@@ -163,10 +163,11 @@ fn lint(args: Lint) -> Outcome {
             output::print(&format!("{count} ids recorded\n"))?;
         }
     }
-    let lints = match Ids::parse(&text) {
+    let mut lints = match Ids::parse(&text) {
         Ok(ids) => ids.lints(contents).iter().map(|(id, what)| format!("ids.txt: {id}: {what}")).collect(),
         Err(what) => vec![format!("ids.txt: {what}")],
     };
+    lints.extend(Cases::bundled_overlong().map_err(anyhow::Error::msg)?.iter().map(ToString::to_string));
     if !lints.is_empty() {
         return said(&lints);
     }

@@ -23,7 +23,7 @@ var messages = func() map[string]func() message {
 	for name, key := range map[string]int16{
 		"Metadata": 3, "SaslHandshake": 17, "ApiVersions": 18, "CreateTopics": 19, "DeleteTopics": 20, "DescribeConfigs": 32,
 		"AlterConfigs": 33, "SaslAuthenticate": 36, "IncrementalAlterConfigs": 44, "AlterClientQuotas": 49,
-		"ControlledShutdown": 7, "DescribeTopicPartitions": 75,
+		"ControlledShutdown": 7, "DescribeTopicPartitions": 75, "FetchSnapshot": 59,
 	} {
 		all[name+"Request"] = func() message { return kmsg.RequestForKey(key) }
 		all[name+"Response"] = func() message { return kmsg.ResponseForKey(key) }
@@ -43,8 +43,11 @@ var names = map[string]string{
 	"LeaderID":              "LeaderId",
 	"NodeID":                "NodeId",
 	"Partition":             "PartitionIndex",
+	"ReplicaDirectoryID":    "ReplicaDirectoryId",
+	"ReplicaID":             "ReplicaId",
 	"SASLAuthBytes":         "AuthBytes",
 	"SessionLifetimeMillis": "SessionLifetimeMs",
+	"SnapshotID":            "SnapshotId",
 	"ThrottleMillis":        "ThrottleTimeMs",
 	"TimeoutMillis":         "TimeoutMs",
 	"Topic":                 "Name",
@@ -74,6 +77,9 @@ var names = map[string]string{
 	"DescribeTopicPartitionsResponseTopic.AuthorizedOperations":  "TopicAuthorizedOperations",
 	"DescribeTopicPartitionsResponseTopicPartition.LastKnownELR": "LastKnownElr",
 	"DescribeTopicPartitionsResponseTopicPartition.Replicas":     "ReplicaNodes",
+	"FetchSnapshotRequestTopicPartition.Partition":               "Partition",
+	"FetchSnapshotResponseTopicPartition.Bytes":                  "UnalignedRecords",
+	"FetchSnapshotResponseTopicPartition.Partition":              "Index",
 	"IncrementalAlterConfigsRequestResourceConfig.Op":            "ConfigOperation",
 	"IncrementalAlterConfigsResponse.Resources":                  "Responses",
 	"MetadataResponse.AuthorizedOperations":                      "ClusterAuthorizedOperations",
@@ -101,6 +107,7 @@ var defaults = map[string]any{
 	"DeleteTopicsResponseTopic.ErrorMessage":                               nil,
 	"DescribeTopicPartitionsResponseTopicPartition.EligibleLeaderReplicas": nil,
 	"DescribeTopicPartitionsResponseTopicPartition.LastKnownELR":           nil,
+	"FetchSnapshotRequest.ClusterID":                                       nil,
 	"MetadataRequest.AllowAutoTopicCreation":                               true,
 	"MetadataResponse.ClusterID":                                           nil,
 	"MetadataResponseBroker.Rack":                                          nil,

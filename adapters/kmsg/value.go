@@ -33,6 +33,8 @@ func toJSON(v reflect.Value) any {
 			return strconv.FormatInt(n, 10)
 		}
 		return v.Int()
+	case reflect.Uint16:
+		return v.Uint()
 	case reflect.Float64:
 		if f := v.Float(); math.IsNaN(f) || math.IsInf(f, 0) {
 			return strings.Replace(strings.TrimPrefix(strconv.FormatFloat(f, 'g', -1, 64), "+"), "Inf", "Infinity", 1)
@@ -117,6 +119,16 @@ func fromJSON(v reflect.Value, value any) error {
 			return err
 		}
 		v.SetInt(n)
+	case reflect.Uint16:
+		n, ok := value.(json.Number)
+		if !ok {
+			return fmt.Errorf("not an integer: %v", value)
+		}
+		u, err := strconv.ParseUint(n.String(), 10, v.Type().Bits())
+		if err != nil {
+			return err
+		}
+		v.SetUint(u)
 	case reflect.Float64:
 		f, err := strconv.ParseFloat(fmt.Sprint(value), 64)
 		if err != nil {

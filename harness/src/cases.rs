@@ -66,14 +66,23 @@ impl Cases {
         Ok(Cases { vectors, exchanges, clients, sha256 })
     }
 
-    /// The ids of codec cases as they were recorded, `vectors/ids.txt`.
+    /// The ids of cases as they were recorded, `vectors/ids.txt`.
     pub fn bundled_ids() -> &'static str {
         text("ids.txt")
     }
 
-    /// What makes each codec case that case, as [`vector::contents`] has it.
-    pub fn bundled_contents() -> Result<BTreeMap<String, String>, serde_json::Error> {
-        vector::contents(&texts("codec"))
+    /// What makes each case that case, as [`vector::contents`] and [`exchange::contents`] have it.
+    pub fn bundled_contents() -> Result<BTreeMap<String, String>, String> {
+        let mut contents = vector::contents(&texts("codec"))?;
+        for role in ["broker", "client"] {
+            contents.append(&mut exchange::contents(role, &texts(role))?);
+        }
+        Ok(contents)
+    }
+
+    /// Long hex that could be a recipe, as [`vector::overlong`] has it.
+    pub fn bundled_overlong() -> Result<Vec<Lint>, String> {
+        vector::overlong(&texts("codec"))
     }
 
     /// Every case at every version, by id.

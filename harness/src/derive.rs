@@ -1,8 +1,10 @@
 //! Cases that follow from the definitions alone: each field at each of its boundaries, each length, count and tag wrong
 //! in each way, each value that has no encoding. What the case files lack of them is added; authors are asked elsewhere.
 
+use crate::adapter;
 use crate::exchange::kebab;
-use crate::vector::{Vector, expand_recipes};
+use crate::recipe;
+use crate::vector::Vector;
 use codec::{
     AbsentFields, ApiVersion, Element, FieldDefault, FieldSpec, FieldType, Fixed, Layout, MessageSpec, NodeKind,
     NodeRef, Protocol, Value, WireType,
@@ -23,9 +25,17 @@ const COUNTS: [usize; 4] = [2, 126, 127, 128];
 /// More elements than a thousand or 1,024, at which some stop; asked for at the last plain and the last flexible version
 /// only, and of one list where all are of structs.
 const MANY: usize = 1_025;
+/// Elements whose compact count is the last of two bytes and the first of three; asked for at the last flexible version only,
+/// of one list whose elements are small and have no key, which some make slow.
+const VERY_MANY: [usize; 2] = [16_382, 16_383];
+/// JSON values and bytes that an element of it has at most: an adapter's line holds four times as many values as there are
+/// elements, where it may show more of a struct than there is; and each run reads and writes all of the bytes several times.
+const SMALL: [usize; 2] = [1, 4];
 /// What somebody may tidy up in a text, which nobody may: blanks at its ends, a tab, line ends, accents composed and not,
 /// letters whose other case is longer.
 const UNTIDY: &str = " \t\u{a0}e\u{301}\u{e9}\u{212b}\r\n\n\ra  \u{fb01}\u{130}\u{df}\u{200b}\"\\\u{fffd}\u{85}\r\n ";
+/// The uuid that ends with a one.
+const UUID_OF_ONE: [u8; 16] = 1_u128.to_be_bytes();
 /// A byte order mark at its start, which is text like any other there, and another one.
 const MARKED: &str = "\u{feff}a\u{feff}";
 /// Before the slug of a parent that is new as well, while slugs are not final.
@@ -93,7 +103,7 @@ pub fn missing(protocol: &Protocol, spec: &MessageSpec, known: &[&Vector]) -> Re
         let mut maker = Maker::new(layout, &layouts, unused_tag(spec));
         if of_one_request {
             maker.header_of_one_request();
-        } else if edge || config_api(spec) {
+        } else if edge || config_api(spec) || lacks_tags(spec, version) {
             maker.all(edge);
         } else {
             maker.between_edges();
@@ -124,7 +134,7 @@ pub fn missing(protocol: &Protocol, spec: &MessageSpec, known: &[&Vector]) -> Re
                 }
                 (Some(whole), _) => bytes.insert(whole.clone()),
                 (None, value) => {
-                    let value = value.as_ref().and_then(|value| expand_recipes(value).ok()).unwrap_or_default();
+                    let value = value.as_ref().and_then(|value| recipe::expand(value).ok()).unwrap_or_default();
                     refused.insert(whole(&value).to_string())
                 }
             };
@@ -141,6 +151,21 @@ pub fn missing(protocol: &Protocol, spec: &MessageSpec, known: &[&Vector]) -> Re
 /// every version, what they stand on at the last plain and the last flexible one.
 fn config_api(spec: &MessageSpec) -> bool {
     spec.api_key.is_none_or(|key| key.0 == 7 || CONFIG_APIS.contains(&key.0))
+}
+
+/// Whether a later version has tagged fields that this one, flexible as well, lacks.
+fn lacks_tags(spec: &MessageSpec, version: ApiVersion) -> bool {
+    let structs = spec.structs.values().map(|structure| &structure.fields);
+    let mut fields = structs.chain([&spec.fields]).flatten();
+    spec.flexible_versions.contains(version)
+        && fields.any(|field| field.tag.is_some() && !field.versions.contains(version))
+}
+
+/// The fields that a struct of a layout has in any version; its number is 0 for the message itself.
+pub fn fields_of(layout: &Layout, id: u16) -> &[FieldSpec] {
+    let spec = layout.spec();
+    let inner = spec.structs.get(&layout.structure(id).name).filter(|_| id > 0);
+    inner.map_or(&spec.fields, |structure| &structure.fields)
 }
 
 /// A tag that no struct of the message declares at any version.
@@ -339,13 +364,15 @@ impl<'l> Maker<'l> {
         for place in &places {
             self.boundaries(place, edge);
         }
-        for Reached { base, path, id } in &structs {
-            if self.layout.structure(*id).flexible {
-                self.unknown_tags(base, path, edge);
+        for reached in &structs {
+            if self.layout.structure(reached.id).flexible {
+                self.unknown_tags(&reached.base, &reached.path, edge);
+                self.tags_of_other_versions(reached);
             }
         }
         if edge {
             self.many_elements(&places);
+            self.very_many_elements(&places);
         }
         for reached in &structs {
             self.absent_fields(reached, |_| true);
@@ -447,7 +474,7 @@ impl<'l> Maker<'l> {
     /// What bytes say, every field stated, long parts as recipes; `None` where they say nothing.
     fn stated(&self, bytes: &[u8]) -> Option<Json> {
         let decoded = codec::decode(self.layout, bytes).ok()?;
-        Some(with_recipes(&decoded.view().value().to_json()))
+        Some(recipe::of_value(&decoded.view().value().to_json()))
     }
 
     fn boundaries(&mut self, place: &Place<'_>, edge: bool) {
@@ -465,15 +492,7 @@ impl<'l> Maker<'l> {
         match *wire {
             WireType::Fixed(Fixed::Bool) => put("true", Value::Bool(true), as_it_is("true")),
             WireType::Fixed(Fixed::Uuid) => {
-                put(
-                    "one",
-                    Value::Uuid({
-                        let mut one = [0; 16];
-                        one[15] = 1;
-                        one
-                    }),
-                    as_it_is("the uuid of one"),
-                );
+                put("one", Value::Uuid(UUID_OF_ONE), as_it_is("the uuid of one"));
                 put("ones", Value::Uuid([255; 16]), as_it_is("a uuid of ones alone"));
             }
             WireType::Fixed(Fixed::Float64) => {
@@ -501,6 +520,10 @@ impl<'l> Maker<'l> {
             WireType::String { compact, nullable } => {
                 if nullable {
                     put("null", Value::Null, as_it_is("null, which is not the empty text"));
+                }
+                if place.tag().is_some() {
+                    // Elsewhere the smallest message has it.
+                    put("empty", Value::String(String::new()), as_it_is("empty"));
                 }
                 for (what, text) in [("multi-byte", "grün 水 😀"), ("nul-inside", "a\0b")] {
                     put(what, Value::String(text.into()), as_it_is("any UTF-8"));
@@ -584,6 +607,47 @@ impl<'l> Maker<'l> {
         let smallest = structs.into_iter().min_by_key(|(.., value)| size(value)).filter(|_| plain.is_empty());
         for (place, _, value) in plain.into_iter().chain(smallest) {
             self.counted_elements(place, MANY, &value);
+        }
+    }
+
+    /// Lists whose compact count takes a third byte: of the message's smallest elements, where they are small enough.
+    fn very_many_elements(&mut self, places: &[Place<'_>]) {
+        if !self.layout.flexible() {
+            return;
+        }
+        let has_key = |element: Element| match element {
+            Element::Struct(id) => {
+                self.layout.structure(id).fields.iter().any(|&number| self.layout.field(number).map_key)
+            }
+            _ => false,
+        };
+        let of_count = |place: &Place<'_>, count: usize| {
+            let mut elements = self.elements(place.wire, count)?;
+            elements.iter_mut().for_each(empty_lists);
+            Some(with(&place.base, &place.path, Value::Array(elements)))
+        };
+        // A few show how large the element is, in JSON and in bytes.
+        let size = |place: &Place<'_>| {
+            let sizes = |count: usize| {
+                let value = of_count(place, count)?;
+                let bytes = codec::encode(self.layout, &value).ok()?.len();
+                Some([adapter::values(&value.to_json().to_string()), bytes])
+            };
+            let ([more, longer], [few, short]) = (sizes(3)?, sizes(2)?);
+            Some([more - few, longer - short])
+        };
+        let lists = places.iter().filter(
+            |place| matches!(place.wire, WireType::Array { element, .. } if !has_key(element) && place.tag().is_none()),
+        );
+        let sized = lists
+            .filter_map(|place| Some((size(place)?, place)))
+            .filter(|(size, _)| size[0] <= SMALL[0] && size[1] <= SMALL[1]);
+        let Some((_, place)) = sized.min_by_key(|(size, _)| *size) else { return };
+        let values = VERY_MANY.map(|count| (count, of_count(place, count)));
+        for (count, value) in values {
+            if let Some(value) = value {
+                self.counted_elements(place, count, &value);
+            }
         }
     }
 
@@ -689,7 +753,7 @@ impl<'l> Maker<'l> {
             rule,
             path: path.to_owned(),
             requires,
-            value: Some(with_recipes(&value.to_json())),
+            value: Some(recipe::of_value(&value.to_json())),
             ..Made::default()
         });
     }
@@ -752,16 +816,63 @@ impl<'l> Maker<'l> {
         }
     }
 
+    /// Tags that the struct has in other versions alone: with what stands there then, and with what never does.
+    fn tags_of_other_versions(&mut self, reached: &Reached) {
+        let Reached { base, path, id } = reached;
+        let Ok(bytes) = codec::encode(self.layout, base) else { return };
+        let Some(at) = tag_section(self.layout, &bytes, path) else { return };
+        let declared: Vec<u32> =
+            self.layout.structure(*id).tagged.iter().filter_map(|&n| self.layout.field(n).tag).collect();
+        for field in fields_of(self.layout, *id) {
+            let Some(tag) = field.tag.filter(|tag| !declared.contains(tag)) else { continue };
+            let Some(content) = self.content_of_other_version(path, &field.name) else { continue };
+            let holder = if path.is_empty() { "the message".to_owned() } else { plain(path) };
+            for (slug, what, content) in
+                [("", "with what it holds there", content), ("-one-byte", "with a single byte", vec![0xaa])]
+            {
+                let section =
+                    tagged_fields(&[tagged_field(tag, u32::try_from(content.len()).unwrap_or(u32::MAX), &content)]);
+                let Some(changed) = replaced(&bytes, at..at + 1, &section) else { continue };
+                let value = self.stated(&changed);
+                let slug = format!("tag-{tag}-of-other-version{slug}");
+                self.made.push(Made {
+                    slug: if path.is_empty() { slug } else { format!("{}-{slug}", kebab_path(path)) },
+                    rule: "tag-of-other-version",
+                    path: path.clone(),
+                    also_cite: Some("KIP-482"),
+                    requires: format!(
+                        "Tag {tag} of {holder}, which other versions declare and this one does not, is refused, skipped by its size or read as they have it, and what follows is read right."
+                    ),
+                    bytes: Some(changed),
+                    value,
+                    mutation: Some(format!("tagged field {tag} of another version added to {holder}, {what}")),
+                    ..Made::default()
+                });
+            }
+        }
+    }
+
+    /// What a tagged field that this version lacks holds in the first that has it, where it is not its default.
+    fn content_of_other_version(&self, holder: &str, name: &str) -> Option<Vec<u8>> {
+        self.others.iter().find_map(|layout| {
+            let field = layout.fields().iter().find(|field| *field.name == *name && field.tag.is_some())?;
+            let path = if holder.is_empty() { name.to_owned() } else { format!("{holder}.{name}") };
+            let value = match field.wire {
+                WireType::Fixed(Fixed::Uuid) => Value::Uuid(UUID_OF_ONE),
+                wire => layout.smallest_value(wire),
+            };
+            let bytes = codec::encode(layout, &with(&layout.smallest_instance(), &path, value)).ok()?;
+            let decoded = codec::decode(layout, &bytes).ok()?;
+            let node = decoded.view().get(&path)?.node();
+            bytes.get(node.start as usize..node.end as usize).map(<[u8]>::to_vec)
+        })
+    }
+
     /// Fields of other versions, given to this one's encoder.
     fn absent_fields(&mut self, reached: &Reached, wanted: impl Fn(&FieldSpec) -> bool) {
         let Reached { base, path, id } = reached;
-        let spec = self.layout.spec().clone();
         let version = self.layout.version();
-        let fields = match spec.structs.get(&self.layout.structure(*id).name).filter(|_| *id > 0) {
-            Some(structure) => &structure.fields,
-            None => &spec.fields,
-        };
-        for field in fields {
+        for field in fields_of(self.layout, *id) {
             if field.versions.contains(version) || field.ignorable || !wanted(field) {
                 continue;
             }
@@ -795,7 +906,9 @@ impl<'l> Maker<'l> {
         self.others.iter().find_map(|layout| {
             let mut value = layout.smallest_instance();
             let Value::Struct(fields) = at(&mut value, holder)? else { return None };
-            fields.get(name).cloned()
+            // A tagged field is at its default, which says nothing.
+            let tagged = layout.fields().iter().find(|field| *field.name == *name && field.tag.is_some());
+            tagged.map(|field| layout.smallest_value(field.wire)).or_else(|| fields.get(name).cloned())
         })
     }
 
@@ -878,6 +991,11 @@ impl<'l> Maker<'l> {
             default if *default != smallest => smallest,
             Value::Bool(_) => Value::Bool(true),
             Value::Integer(_) => Value::Integer(1),
+            Value::Uuid(_) => Value::Uuid(UUID_OF_ONE),
+            Value::Struct(fields) => {
+                let number = fields.fields.iter().find(|(_, value)| matches!(value, Value::Integer(_)));
+                number.map_or(smallest.clone(), |(name, _)| with(&smallest, name, Value::Integer(1)))
+            }
             _ => Value::String("a".to_owned()),
         }
     }
@@ -1370,82 +1488,4 @@ fn with_tags(base: &Value, path: &str, tags: Tags) -> Value {
         place.tags = tags;
     }
     value
-}
-
-/// A value with recipes in place of long text of one character and long lists of one element.
-fn with_recipes(json: &Json) -> Json {
-    match json {
-        Json::String(text) if text.len() > 64 && text.bytes().all(|byte| text.as_bytes().first() == Some(&byte)) => {
-            json!({ "repeat": text.len(), "text": &text[..1] })
-        }
-        Json::Array(elements) => match elements.split_first() {
-            Some((first, rest)) if rest.len() >= 16 && rest.iter().all(|element| element == first) => {
-                json!([{ "repeat": elements.len(), "value": with_recipes(first) }])
-            }
-            Some((first, rest))
-                if rest.len() >= 127
-                    && let Some(field) = counting(elements) =>
-            {
-                json!([{ "repeat": elements.len(), "value": with_recipes(first), "count": field }])
-            }
-            _ => elements.iter().map(with_recipes).collect(),
-        },
-        Json::Object(object) => match object.get("hex").and_then(Json::as_str) {
-            Some(hex) if hex.len() > 128 && hex.as_bytes().chunks(2).all(|pair| pair == &hex.as_bytes()[..2]) => {
-                let mut recipe = object.clone();
-                recipe.insert("hex".to_owned(), json!({ "repeat": hex.len() / 2, "text": &hex[..2] }));
-                Json::Object(recipe)
-            }
-            _ => object.iter().map(|(name, value)| (name.clone(), with_recipes(value))).collect(),
-        },
-        other => other.clone(),
-    }
-}
-
-/// The one field in which elements differ, counting up from 0.
-fn counting(elements: &[Json]) -> Option<&str> {
-    let first = elements.first()?.as_object()?;
-    let counts = |field: &&String| {
-        let mut expected = elements.first().cloned().unwrap_or_default();
-        elements.iter().enumerate().all(|(number, element)| {
-            let text = first.get(*field).is_some_and(Json::is_string);
-            expected[field.as_str()] = if text { number.to_string().into() } else { number.into() };
-            *element == expected
-        })
-    };
-    first.keys().find(counts).map(String::as_str)
-}
-
-/// Bytes as the files write them: hex, or where a few bytes repeat many times, parts.
-pub fn bytes_recipe(bytes: &[u8]) -> Json {
-    let mut parts: Vec<Json> = Vec::new();
-    let mut plain = Vec::new();
-    let mut rest = bytes;
-    while !rest.is_empty() {
-        // The shortest unit whose repetition saves most; units are short, since an element of the smallest kind is.
-        let best = (1..=rest.len().min(96))
-            .map(|unit| (unit, rest.chunks_exact(unit).take_while(|chunk| *chunk == &rest[..unit]).count()))
-            .filter(|(unit, count)| *count > 2 && unit * count > 64)
-            .max_by_key(|(unit, count)| (unit * count, std::cmp::Reverse(*unit)));
-        match best {
-            Some((unit, count)) => {
-                if !plain.is_empty() {
-                    parts.push(codec::hex(&std::mem::take(&mut plain)).into());
-                }
-                parts.push(json!({ "repeat": count, "bytes": codec::hex(&rest[..unit]) }));
-                rest = &rest[unit * count..];
-            }
-            None => {
-                plain.push(rest[0]);
-                rest = &rest[1..];
-            }
-        }
-    }
-    if parts.is_empty() {
-        return codec::hex(&plain).into();
-    }
-    if !plain.is_empty() {
-        parts.push(codec::hex(&plain).into());
-    }
-    parts.into()
 }

@@ -11,6 +11,7 @@ use codec::{ApiVersion, Protocol, VersionRange, parse_hex};
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
+pub use self::case_file::contents;
 use self::case_file::{Wrong, at};
 use crate::expect::Expect;
 use crate::results::Level;

@@ -1,4 +1,4 @@
-//! Which codec case each id stands for, `vectors/ids.txt`. Results of different releases are compared by id, so that an
+//! Which case each id stands for, `vectors/ids.txt`. Results of different releases are compared by id, so that an
 //! id never changes its meaning: a case that asks something else gets an id of its own, and the old one is retired.
 
 use codec::hex;
@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 /// In place of the hash of an id that no case has any more.
 const RETIRED: &str = "retired";
 
-const HEAD: &str = "# Message and id of each codec case, and a hash of what makes it that case, or: retired.\n\
+const HEAD: &str = "# Each case, and a hash of what makes it that case, or: retired. Codec cases go by message and id,\n\
+    # others by role, API and id.\n\
     # docs/formats.md says more; `kafka-conform vectors lint --record` adds what is new.\n";
 
 /// Ids, each with the hash that it was recorded with.
@@ -19,10 +20,25 @@ pub struct Ids {
     hashes: BTreeMap<String, Option<String>>,
 }
 
-/// A short hash of what makes a case: the same whatever the order of its members.
+/// A short hash of what makes a case: the same whatever the order of its members and the white space in its hex.
 pub fn hash(mut content: Json) -> String {
     content.sort_all_objects();
+    close_up(&mut content, false);
     hex(&Sha256::digest(content.to_string()))[..8].to_owned()
+}
+
+/// Takes the white space out of hex.
+fn close_up(json: &mut Json, is_hex: bool) {
+    match json {
+        Json::String(text) if is_hex => text.retain(|digit| !digit.is_whitespace()),
+        Json::Array(elements) => elements.iter_mut().for_each(|element| close_up(element, is_hex)),
+        Json::Object(members) => {
+            members.iter_mut().for_each(|(name, member)| {
+                close_up(member, is_hex || ["hex", "frame", "append"].contains(&name.as_str()))
+            });
+        }
+        _ => {}
+    }
 }
 
 impl Ids {
@@ -66,7 +82,7 @@ impl Ids {
             let what = match self.hashes.get(id) {
                 Some(Some(recorded)) if recorded == hash => return None,
                 Some(Some(_)) => {
-                    "rule, part, versions, bytes or values are others than this id stands for: \
+                    "what makes the case is something else than this id stands for: \
                      give the case a new id, and write \"retired\" in place of this one's hash"
                 }
                 Some(None) => "this id is retired: give the case a new one",

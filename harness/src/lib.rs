@@ -22,6 +22,7 @@ pub mod output;
 pub mod patience;
 pub mod process;
 pub mod promote;
+pub mod recipe;
 pub mod reference;
 pub mod report;
 pub mod results;

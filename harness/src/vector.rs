@@ -3,6 +3,7 @@
 use crate::cite::Authority;
 use crate::exchange::kebab;
 use crate::ids;
+use crate::recipe;
 use crate::results::{CaseInfo, Level};
 use codec::{AbsentFields, ApiVersion, DecodeError, FrameLayout, Layout, MessageSpec, Protocol, Value, VersionRange};
 use serde::{Deserialize, Serialize};
@@ -151,7 +152,7 @@ struct RawCase {
     cite: Vec<String>,
     requires: String,
     #[serde(default)]
-    bytes: BTreeMap<String, RawBytes>,
+    bytes: BTreeMap<String, recipe::Bytes>,
     value: Option<Json>,
     #[serde(default)]
     values: Vec<Json>,
@@ -167,74 +168,24 @@ struct RawCase {
 }
 
 impl RawCase {
-    /// A hash of what makes it this case. Authors, citations and wording are not part of it, nor white space in hex.
-    fn content(&self) -> String {
-        ids::hash(json!({
+    /// A hash of what makes it this case, recipes written out: how it is spelled is not part of it, nor authors, citations
+    /// and wording.
+    fn content(&self) -> Result<String, String> {
+        let bytes =
+            |(version, bytes): (&String, &recipe::Bytes)| Ok((version.clone(), codec::hex(&bytes.expand()?).into()));
+        let cuts = |(version, cuts): (&String, &String)| {
+            let lengths: BTreeSet<usize> = recipe::lengths(cuts)?.into_iter().flatten().collect();
+            Ok((version.clone(), recipe::of_lengths(&lengths).into()))
+        };
+        Ok(ids::hash(json!({
             "rule": self.rule,
             "part": self.part.name(),
-            "versions": self.versions.parse::<VersionRange>().map(|versions| versions.to_string()).unwrap_or_default(),
-            "bytes": self.bytes.iter().map(|(version, bytes)| (version, bytes.plain())).collect::<BTreeMap<_, _>>(),
-            "cuts": self.cuts,
-            "value": self.value,
-            "values": self.values,
-        }))
-    }
-}
-
-/// What a recipe may make of a few bytes: of hex so many bytes, of a value so many characters and elements, of `cuts` so
-/// many bytes in all prefixes.
-const EXPANDED_LIMIT: usize = 4 << 20;
-
-fn too_large() -> String {
-    format!("more than {} MiB", EXPANDED_LIMIT >> 20)
-}
-
-/// Hex, or parts of which some repeat.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum RawBytes {
-    Hex(String),
-    Parts(Vec<RawPart>),
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum RawPart {
-    Hex(String),
-    Repeat { repeat: usize, bytes: String },
-}
-
-impl RawBytes {
-    /// As the file has them, without white space.
-    fn plain(&self) -> Json {
-        let plain = |hex: &str| hex.split_whitespace().collect::<String>();
-        match self {
-            RawBytes::Hex(hex) => plain(hex).into(),
-            RawBytes::Parts(parts) => parts
-                .iter()
-                .map(|part| match part {
-                    RawPart::Hex(hex) => plain(hex).into(),
-                    RawPart::Repeat { repeat, bytes } => json!({ "repeat": repeat, "bytes": plain(bytes) }),
-                })
-                .collect(),
-        }
-    }
-
-    fn expand(&self) -> Result<Vec<u8>, String> {
-        match self {
-            RawBytes::Hex(text) => codec::parse_hex(text),
-            RawBytes::Parts(parts) => parts.iter().try_fold(Vec::new(), |mut out, part| {
-                let (bytes, repeat) = match part {
-                    RawPart::Hex(text) => (codec::parse_hex(text)?, 1),
-                    RawPart::Repeat { repeat, bytes } => (codec::parse_hex(bytes)?, *repeat),
-                };
-                if bytes.len().saturating_mul(repeat).saturating_add(out.len()) > EXPANDED_LIMIT {
-                    return Err(too_large());
-                }
-                out.extend(bytes.repeat(repeat));
-                Ok(out)
-            }),
-        }
+            "versions": self.versions.parse::<VersionRange>().map_err(|error| error.to_string())?.to_string(),
+            "bytes": self.bytes.iter().map(bytes).collect::<Result<serde_json::Map<_, _>, String>>()?,
+            "cuts": self.cuts.iter().map(cuts).collect::<Result<serde_json::Map<_, _>, String>>()?,
+            "value": self.value.as_ref().map(recipe::expand).transpose()?,
+            "values": self.values.iter().map(recipe::expand).collect::<Result<Vec<_>, _>>()?,
+        })))
     }
 }
 
@@ -275,7 +226,8 @@ impl PartLayout {
         })
     }
 
-    fn layouts(&self) -> Vec<(&'static str, &Arc<Layout>)> {
+    /// Its layouts, each with what stands before the paths of its fields.
+    pub fn layouts(&self) -> Vec<(&'static str, &Arc<Layout>)> {
         match self {
             PartLayout::Single(layout) => vec![("", layout)],
             PartLayout::Frame(frame) => vec![("header", &frame.header), ("body", &frame.body)],
@@ -461,15 +413,35 @@ pub struct Vectors {
 }
 
 /// A hash of what makes each case of files that load, by message and id: `describe-configs-request/keys-null-v0`. It is
-/// what ids are held to, which is no matter of any run.
-pub fn contents(files: &[(&str, &str)]) -> Result<BTreeMap<String, String>, serde_json::Error> {
+/// what ids are held to, which is no matter of any run. The error is that they do not load.
+pub fn contents(files: &[(&str, &str)]) -> Result<BTreeMap<String, String>, String> {
     let mut contents = BTreeMap::new();
     for (_, text) in files {
-        let raw: RawFile = serde_json::from_str(text)?;
+        let raw: RawFile = serde_json::from_str(text).map_err(|error| error.to_string())?;
         let slug = kebab(&raw.message);
-        contents.extend(raw.cases.iter().map(|case| (format!("{slug}/{}", case.id), case.content())));
+        for case in &raw.cases {
+            contents.insert(format!("{slug}/{}", case.id), case.content()?);
+        }
     }
     Ok(contents)
+}
+
+/// Long hex in files that load, which could be a recipe. To look for it takes longer than to load the files, and is no matter
+/// of any run.
+pub fn overlong(files: &[(&str, &str)]) -> Result<Vec<Lint>, String> {
+    let mut lints = Vec::new();
+    for (file, text) in files {
+        let raw: RawFile = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        for case in &raw.cases {
+            let overlong = case.bytes.iter().filter(|(_, bytes)| bytes.is_longer_than_needed());
+            lints.extend(overlong.map(|(version, _)| Lint {
+                file: (*file).to_owned(),
+                case: case.id.clone(),
+                what: format!("bytes of version {version}: write what repeats or counts up in them as a recipe"),
+            }));
+        }
+    }
+    Ok(lints)
 }
 
 /// Something wrong with a vector file: which file, which case, what.
@@ -615,8 +587,8 @@ impl Loading<'_> {
                 whats.push(format!("bytes for {name:?}, which is not in versions {versions}"));
             }
         }
-        let expanded = case.value.as_ref().map(expand_recipes).transpose();
-        let several = case.values.iter().map(expand_recipes).collect::<Result<Vec<_>, _>>();
+        let expanded = case.value.as_ref().map(recipe::expand).transpose();
+        let several = case.values.iter().map(recipe::expand).collect::<Result<Vec<_>, _>>();
         let (value, values) = match (expanded, several) {
             (Ok(value), Ok(values)) => (value, values),
             (Err(error), _) => return whats.push(format!("value: {error}")),
@@ -627,7 +599,7 @@ impl Loading<'_> {
                 Ok(layout) => layout,
                 Err(error) => return whats.push(error.to_string()),
             };
-            let bytes = match case.bytes.get(&version.to_string()).map(RawBytes::expand).transpose() {
+            let bytes = match case.bytes.get(&version.to_string()).map(recipe::Bytes::expand).transpose() {
                 Ok(bytes) => bytes,
                 Err(error) => {
                     whats.push(format!("bytes of version {version}: {error}"));
@@ -760,17 +732,14 @@ impl Loading<'_> {
 fn prefixes(whole: &Vector, cuts: &str) -> Result<Vec<Vector>, String> {
     let bytes = whole.bytes.as_deref().ok_or("there are no bytes")?;
     let (mut prefixes, mut made) = (Vec::new(), 0);
-    for range in cuts.split(',') {
-        let (lowest, highest) = range.split_once('-').unwrap_or((range, range));
-        let [lowest, highest] = [lowest, highest]
-            .map(|number| number.parse::<usize>().map_err(|_| format!("{range:?} is no range of lengths")));
-        let (lowest, highest) = (lowest?, highest?);
-        if lowest > highest || highest >= bytes.len() {
-            return Err(format!("{range:?} is not within 0-{}", bytes.len().saturating_sub(1)));
+    for range in recipe::lengths(cuts)? {
+        let (lowest, highest) = range.into_inner();
+        if highest >= bytes.len() {
+            return Err(format!("there is no prefix of {highest} bytes: they are {}", bytes.len()));
         }
         made = (lowest..=highest).fold(made, usize::saturating_add);
-        if made > EXPANDED_LIMIT {
-            return Err(too_large());
+        if made > recipe::EXPANDED_LIMIT {
+            return Err(recipe::too_large());
         }
         prefixes.extend((lowest..=highest).map(|length| Vector {
             id: format!("{}-{length}", whole.id),
@@ -779,60 +748,6 @@ fn prefixes(whole: &Vector, cuts: &str) -> Result<Vec<Vector>, String> {
         }));
     }
     Ok(prefixes)
-}
-
-/// A value with its recipes written out: `{"repeat": n, "text": ".."}` is long text, `[{"repeat": n, "value": ..}]` a
-/// list of n equal elements, and with `"count": FIELD` elements whose field counts up from 0. The error is that they make
-/// too much, or that there is no such field.
-pub fn expand_recipes(json: &Json) -> Result<Json, String> {
-    let mut room = EXPANDED_LIMIT;
-    expand(json, &mut room)
-}
-
-/// An element of a list of which one field counts up from 0: a number, or one in digits where `value` has text there.
-fn counted(value: &Json, field: &str, number: usize) -> Result<Json, String> {
-    let mut value = value.clone();
-    let place = value.get_mut(field).ok_or_else(|| format!("count: the elements have no {field}"))?;
-    *place = if place.is_string() { number.to_string().into() } else { number.into() };
-    Ok(value)
-}
-
-/// Takes what it makes off `room`, before it is made.
-fn expand(json: &Json, room: &mut usize) -> Result<Json, String> {
-    let take = |room: &mut usize, what: usize| -> Result<(), String> {
-        *room = room.checked_sub(what).ok_or_else(too_large)?;
-        Ok(())
-    };
-    let times = |object: &serde_json::Map<String, Json>, members: usize| {
-        let times = object.get("repeat").filter(|_| object.len() == members)?.as_u64()?;
-        Some(usize::try_from(times).unwrap_or(usize::MAX))
-    };
-    take(room, 1)?;
-    Ok(match json {
-        Json::Array(elements) => {
-            if let [Json::Object(object)] = elements.as_slice()
-                && let count = object.get("count").and_then(Json::as_str)
-                && let members = if count.is_some() { 3 } else { 2 }
-                && let (Some(times), Some(value)) = (times(object, members), object.get("value"))
-            {
-                let before = *room;
-                let value = expand(value, room)?;
-                take(room, (before - *room).saturating_mul(times.saturating_sub(1)))?;
-                let Some(field) = count else { return Ok(vec![value; times].into()) };
-                return (0..times).map(|number| counted(&value, field, number)).collect();
-            }
-            elements.iter().map(|element| expand(element, room)).collect::<Result<_, _>>()?
-        }
-        Json::Object(object) => {
-            if let (Some(times), Some(text)) = (times(object, 2), object.get("text").and_then(Json::as_str)) {
-                take(room, text.len().saturating_mul(times))?;
-                return Ok(text.repeat(times).into());
-            }
-            let fields = object.iter().map(|(name, value)| Ok((name.clone(), expand(value, room)?)));
-            Json::Object(fields.collect::<Result<_, String>>()?)
-        }
-        other => other.clone(),
-    })
 }
 
 /// What a case of its rule's result must hold, and whether its bytes and value are what they say they are.
@@ -857,7 +772,9 @@ fn shape(vector: &Vector, whats: &mut Vec<String>) {
             whats.push(format!("version {version}: the bytes decode, the rule says invalid"))
         }
         (Expected::Acceptable, value, Some(Ok(decoded))) => {
-            if decoded.valid && decoded.left == 0 && vector.rule.id != "nan-payload" {
+            // What only a definition says of them is not seen in the bytes.
+            let by_definition = matches!(vector.rule.id.as_str(), "nan-payload" | "tag-of-other-version");
+            if decoded.valid && decoded.left == 0 && !by_definition {
                 whats.push(format!("version {version}: nothing about the bytes is merely acceptable"));
             }
             let ways = vector.values.iter().map(|json| vector.layout.from_json(json, AbsentFields::Keep));
@@ -902,31 +819,10 @@ mod tests {
     use crate::definitions::bundled;
     use serde_json::json;
 
-    #[test]
-    fn recipes_are_written_out() {
-        assert_eq!(expand_recipes(&json!({ "repeat": 3, "text": "ab" })), Ok(json!("ababab")));
-        let list = json!({ "A": [{ "repeat": 2, "value": { "N": 1 } }], "B": [{ "repeat": 2 }] });
-        assert_eq!(expand_recipes(&list), Ok(json!({ "A": [{ "N": 1 }, { "N": 1 }], "B": [{ "repeat": 2 }] })));
-        assert_eq!(expand_recipes(&json!([{ "repeat": 0, "value": 1 }])), Ok(json!([])));
-        let counted = json!([{ "repeat": 2, "value": { "N": "", "I": 7, "V": 1 }, "count": "N" }]);
-        assert_eq!(expand_recipes(&counted), Ok(json!([{ "N": "0", "I": 7, "V": 1 }, { "N": "1", "I": 7, "V": 1 }])));
-        let counted = json!([{ "repeat": 2, "value": { "N": "", "I": 7 }, "count": "I" }]);
-        assert_eq!(expand_recipes(&counted), Ok(json!([{ "N": "", "I": 0 }, { "N": "", "I": 1 }])));
-        assert!(expand_recipes(&json!([{ "repeat": 2, "value": { "N": "" }, "count": "M" }])).is_err());
-    }
-
     /// Each would fill the memory of any machine, or take for ever.
     #[test]
     fn recipes_of_too_much_are_said_to_be_that() {
         let million = 1 << 20;
-        let nested = json!([{ "repeat": million, "value": [{ "repeat": million, "value": 1 }] }]);
-        let texts = json!([{ "repeat": million, "value": { "repeat": million, "text": "a" } }]);
-        for value in [nested, texts, json!({ "repeat": u64::MAX, "text": "ab" })] {
-            assert_eq!(expand_recipes(&value), Err("more than 4 MiB".to_owned()), "{value}");
-        }
-        let part = json!({ "repeat": 3 << 20, "bytes": "00" });
-        let recipe: RawBytes = serde_json::from_value(json!([part, part])).unwrap();
-        assert_eq!(recipe.expand(), Err("more than 4 MiB".to_owned()));
         let case = json!({
             "id": "a", "rule": "truncated", "versions": "4", "cite": ["DescribeConfigsResponse"], "requires": "A.",
             "bytes": { "4": [{ "repeat": million, "bytes": "00" }] }, "cuts": { "4": "0-1000000" },

@@ -141,7 +141,9 @@ fn every_right_answer_is_far_from_the_limits_of_a_line() {
             let answer = reference::answer(definitions::bundled(), &verdict::request(case, op)).to_string();
             assert!(answer.len() < LINE_LIMIT / 16, "{}: {} bytes", case.id, answer.len());
             let values = answer.matches(['[', '{', ',']).count();
-            assert!(values < VALUES_LIMIT / 8, "{}: {values} values", case.id);
+            // Of 16,383 elements each is one value, which no adapter shows more of.
+            let far = if case.id.contains("-1638") { VALUES_LIMIT / 3 } else { VALUES_LIMIT / 8 };
+            assert!(values < far, "{}: {values} values", case.id);
         }
     }
 }
@@ -269,26 +271,53 @@ fn case_ids_are_unique_and_every_case_says_what_and_why() {
 }
 
 #[test]
-fn case_files_obey_their_published_schemas() {
-    for (schema, folder) in
-        [("codec.schema.json", "codec"), ("broker.schema.json", "broker"), ("client.schema.json", "client")]
-    {
-        let read = |path: String| -> Json {
-            serde_json::from_str(&std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}")))
-                .unwrap()
-        };
-        let validator = jsonschema::validator_for(&read(format!("{ROOT}/vectors/{schema}"))).unwrap();
-        let mut files = 0;
-        for entry in std::fs::read_dir(format!("{ROOT}/vectors/{folder}")).unwrap() {
-            let path = entry.unwrap().path().display().to_string();
-            let json = read(path.clone());
-            let wrong: Vec<String> =
-                validator.iter_errors(&json).map(|error| format!("{} at {}", error, error.instance_path())).collect();
+fn files_obey_their_published_schemas() {
+    let read = |path: &str| -> Json {
+        let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"));
+        serde_json::from_str(&text).unwrap()
+    };
+    let in_folder = |folder: &str| -> Vec<String> {
+        let entries = std::fs::read_dir(format!("{ROOT}/vectors/{folder}")).unwrap();
+        entries.map(|entry| entry.unwrap().path().display().to_string()).collect()
+    };
+    let one = |file: &str| vec![format!("{ROOT}/vectors/{file}")];
+    let wrong_case = json!({ "cases": [{ "id": 1 }] });
+    let wrong_rule = |result: &str, outcomes: Json| {
+        let (sentence, level, authority) = ("As above.", "must", "KIP-482");
+        json!([{ "id": "a", "sentence": sentence, "result": result, "outcomes": outcomes, "level": level, "authority": authority }])
+    };
+    let wrong_source =
+        json!({ "sources": [{ "name": "a", "versions": [], "family": "a", "definitions": "own", "what": "A." }] });
+    for (name, files, wrong) in [
+        ("codec", in_folder("codec"), vec![wrong_case.clone()]),
+        ("broker", in_folder("broker"), vec![wrong_case.clone()]),
+        ("client", in_folder("client"), vec![wrong_case]),
+        (
+            "rules",
+            one("rules.json"),
+            vec![wrong_rule("valid", json!(["refuse"])), wrong_rule("invalid", json!(["value"]))],
+        ),
+        ("sources", one("sources.json"), vec![wrong_source]),
+    ] {
+        let schema = read(&format!("{ROOT}/vectors/{name}.schema.json"));
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        assert!(!files.is_empty());
+        for path in files {
+            let json = read(&path);
+            let errors = validator.iter_errors(&json);
+            let wrong: Vec<String> = errors.map(|error| format!("{} at {}", error, error.instance_path())).collect();
             assert!(wrong.is_empty(), "{path}: {wrong:?}");
-            files += 1;
         }
-        assert!(files > 0 && !validator.is_valid(&json!({ "cases": [{ "id": 1 }] })), "{schema} refuses something");
+        assert!(wrong.iter().all(|wrong| !validator.is_valid(wrong)), "{name}.schema.json refuses something");
     }
+}
+
+#[test]
+fn the_schema_of_codec_cases_has_the_rules() {
+    let schema: Json = serde_json::from_str(kafka_conform::cases::text("codec.schema.json")).unwrap();
+    let listed = schema.pointer("/$defs/case/properties/rule/enum").unwrap().as_array().unwrap();
+    let listed: BTreeSet<&str> = listed.iter().map(|rule| rule.as_str().unwrap()).collect();
+    assert_eq!(listed, CASES.vectors.rules.keys().map(String::as_str).collect());
 }
 
 /// What the lint says of one case file over DescribeConfigsRequest.
@@ -419,9 +448,22 @@ fn prefixes_and_recipes_are_written_out() {
     for cuts in ["", "x", "3-1", "0-5", "-1", "1,,2"] {
         assert!(lints(case(cuts)).iter().any(|lint| lint.contains("cuts of version 4")), "{cuts}");
     }
+    let long = |bytes: Json| {
+        json!({
+            "id": "long", "rule": "left-over", "versions": "4", "cite": ["DescribeConfigsRequest"], "requires": "As above.",
+            "bytes": { "4": bytes }, "parent": "smallest", "mutation": "bytes added",
+        })
+    };
+    let overlong = |bytes: Json| {
+        let file = file(long(bytes));
+        kafka_conform::vector::overlong(&[("describe-configs-request.json", &file)]).unwrap()
+    };
+    let lints = overlong(json!(format!("01000000{}", "ff".repeat(300))));
+    assert!(lints[0].what.starts_with("bytes of version 4: write what repeats or counts up"), "{lints:?}");
+    assert_eq!(overlong(json!(["01000000", { "repeat": 300, "bytes": "ff" }])), Vec::new());
     let recipes = json!([[{ "repeat": 2, "value": { "a": { "repeat": 3, "text": "xy" } } }], { "hex": { "repeat": 2, "text": "0a" } }]);
     let wanted = json!([[{ "a": "xyxyxy" }, { "a": "xyxyxy" }], { "hex": "0a0a" }]);
-    assert_eq!(kafka_conform::vector::expand_recipes(&recipes), Ok(wanted));
+    assert_eq!(kafka_conform::recipe::expand(&recipes), Ok(wanted));
 }
 
 #[test]
@@ -674,9 +716,14 @@ fn an_id_stands_for_one_case_for_ever() {
         ("cite", json!(["KIP-482", "apache/kafka#9046"])),
         ("requires", json!("Said otherwise.")),
         ("bytes", json!({ "4": "0100 0000" })),
+        ("bytes", json!({ "4": ["01", { "repeat": 3, "bytes": "00" }] })),
         ("versions", json!("4-4")),
         ("part", json!("body")),
         ("value", json!({ "IncludeDocumentation": false, "IncludeSynonyms": false, "Resources": [] })),
+        (
+            "value",
+            json!({ "Resources": [{ "repeat": 0, "value": {} }], "IncludeSynonyms": false, "IncludeDocumentation": false }),
+        ),
     ] {
         assert_eq!(with(&[(key, value)]), recorded, "{key}");
     }
@@ -704,6 +751,10 @@ fn an_id_stands_for_one_case_for_ever() {
         .collect();
     assert_eq!(different.len(), 2);
 
+    let prefixes =
+        |cuts: &str| with(&[("cuts", json!({ "4": cuts })), ("rule", json!("truncated")), ("value", Json::Null)]);
+    assert_eq!(prefixes("0-2"), prefixes("0-1,2"), "the same lengths");
+
     // An id without a case is retired, and does not come back.
     assert!(says(&ids, &BTreeMap::new()).contains("describe-configs-request/one: no case has this id any more"));
     let hash = &recorded["describe-configs-request/one"];
@@ -720,11 +771,54 @@ fn an_id_stands_for_one_case_for_ever() {
 }
 
 #[test]
+fn an_id_of_a_broker_or_client_case_stands_for_all_but_its_wording() {
+    let good = json!({
+        "id": "one", "versions": "1", "level": "must", "cite": ["KIP-133"], "requires": "As above.",
+        "steps": [{ "send": { "hex": "00 01" }, "expect": "closed" }],
+        "variants": [{ "expect": 42, "note": "Older ones." }],
+    });
+    let of = |case: Json| {
+        let file = json!({ "api": "AlterConfigs", "cases": [case] }).to_string();
+        kafka_conform::exchange::contents("broker", &[("alter-configs.json", &file)]).unwrap()
+    };
+    let with = |pointer: &str, value: Json| {
+        let mut case = good.clone();
+        *case.pointer_mut(pointer).unwrap() = value;
+        of(case)
+    };
+    let recorded = of(good.clone());
+    assert_eq!(recorded.keys().collect::<Vec<_>>(), ["broker/alter-configs/one"]);
+    for (pointer, value) in [
+        ("/cite", json!(["KIP-226"])),
+        ("/requires", json!("Said otherwise.")),
+        ("/variants/0/note", json!("Newer ones.")),
+        ("/versions", json!("1-1")),
+        ("/steps/0/send/hex", json!("0001")),
+        ("/steps/0", json!({ "expect": "closed", "send": { "hex": "0001" } })),
+    ] {
+        assert_eq!(with(pointer, value), recorded, "{pointer}");
+    }
+    for (pointer, value) in [
+        ("/versions", json!("1-2")),
+        ("/level", json!("should")),
+        ("/steps/0/send/hex", json!("0002")),
+        ("/steps/0/expect", json!("silent")),
+        ("/variants/0/expect", json!(43)),
+        ("/variants", json!([])),
+    ] {
+        assert_ne!(with(pointer, value), recorded, "{pointer}");
+    }
+}
+
+#[test]
 fn every_id_is_recorded() {
     let ids = Ids::parse(Cases::bundled_ids()).unwrap();
     let contents = Cases::bundled_contents().unwrap();
     assert_eq!(ids.lints(&contents), Vec::new());
     assert_eq!(ids.to_text(), Cases::bundled_ids());
-    let of_files: BTreeSet<String> = contents.keys().map(|id| id.split('/').next().unwrap().to_owned()).collect();
+    let mut of_files: BTreeSet<&str> = contents.keys().map(|id| id.split('/').next().unwrap()).collect();
+    let of = |role: &str| contents.keys().filter(|id| id.split('/').next() == Some(role)).count();
+    assert_eq!((of("broker"), of("client")), (CASES.exchanges.len(), CASES.clients.len()));
+    assert!(of_files.remove("broker") && of_files.remove("client"));
     assert_eq!(of_files.len(), std::fs::read_dir(format!("{ROOT}/vectors/codec")).unwrap().count());
 }

@@ -1,32 +1,34 @@
-// Reads every codec vector and counts them by result: node count.js [VECTORS]
+// Counts the codec vectors and their bytes by result: node count.js [VECTORS]
 const { readdirSync, readFileSync } = require("node:fs");
-const root = process.argv[2] ?? "vectors";
+const [root = "vectors"] = process.argv.slice(2);
 const read = (path) => JSON.parse(readFileSync(`${root}/${path}`, "utf8"));
-const hex = (text) => Buffer.from(text.replace(/\s/g, ""), "hex");
-// Bytes from hex, or from a list of hex and repetitions.
-const expand = (parts) =>
-  Buffer.concat([parts].flat().map((part) => hex(typeof part === "string" ? part : part.bytes.repeat(part.repeat))));
+const upFrom = (first, count) => Array.from({ length: count }, (_, n) => first + n);
+// "0-2,5" as 0, 1, 2, 5.
+const numbers = (ranges) =>
+  ranges.split(",").flatMap((range) => {
+    const [low, high = low] = range.split("-").map(Number);
+    return upFrom(low, high - low + 1);
+  });
+// Hex, each _ of which is a digit of a number that counts up.
+const expand = ({ repeat, bytes, from = 0, base = 16 }) => {
+  const [start, ...rest] = bytes.split("_");
+  const digits = (n) => n.toString(base).padStart(rest.length, "0");
+  if (rest.length === 0) return bytes.repeat(repeat);
+  return upFrom(from, repeat).map((n) => start + rest.map((hex, place) => digits(n)[place] + hex).join("")).join("");
+};
 
 const results = Object.fromEntries(read("rules.json").map((rule) => [rule.id, rule.result]));
 const counts = {};
-for (const name of readdirSync(`${root}/codec`).filter((name) => name.endsWith(".json")))
-  for (const { rule, versions, bytes = {}, cuts = {} } of read(`codec/${name}`).cases) {
-    const [lowest, highest = lowest] = versions.split("-").map(Number);
-    const count = (counts[results[rule]] ??= { cases: 0, bytes: 0 });
-    for (let version = lowest; version <= highest; version++) {
-      const whole = expand(bytes[version] ?? "");
-      // Some cases are prefixes of their bytes: "0-12,14" are their lengths.
-      const ends = (cuts[version]?.split(",") ?? [`${whole.length}`]).flatMap((range) => {
-        const [low, high = low] = range.split("-").map(Number);
-        return Array.from({ length: high - low + 1 }, (_, index) => low + index);
-      });
-      for (const end of ends) {
-        // To test a codec: the file's message, version and the case's part say what the first `end` bytes of `whole`
-        // are, its value is due.
-        count.cases += 1;
-        count.bytes += end;
+const add = (name, count) => (counts[name] = (counts[name] ?? 0) + count);
+for (const file of readdirSync(`${root}/codec`).map((name) => read(`codec/${name}`)))
+  for (const { rule, versions, bytes = {}, cuts = {} } of file.cases)
+    for (const version of numbers(versions)) {
+      const parts = [bytes[version] ?? ""].flat().map((part) => (typeof part === "string" ? part : expand(part)));
+      const whole = Buffer.from(parts.join("").replaceAll(" ", ""), "hex");
+      for (const end of numbers(cuts[version] ?? `${whole.length}`)) {
+        // To test a codec: file.message, version and part say what the first `end` bytes of `whole` are, value is due.
+        add(`${results[rule]} cases`, 1);
+        add(`${results[rule]} bytes`, end);
       }
     }
-  }
-for (const result of Object.keys(counts).sort())
-  console.log(`${result}: ${counts[result].cases} cases, ${counts[result].bytes} bytes`);
+for (const name of Object.keys(counts).sort()) console.log(`${name}: ${counts[name]}`);

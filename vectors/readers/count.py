@@ -1,31 +1,29 @@
-"""Reads every codec vector and counts them by result: python3 count.py [VECTORS]"""
+"""Counts the codec vectors and their bytes by result: python3 count.py [VECTORS]"""
 import json, sys
 from collections import Counter
 from pathlib import Path
 
-def expand(parts):
-    """Bytes from hex, or from a list of hex and repetitions."""
-    parts = [parts] if isinstance(parts, str) else parts
-    texts = (part if isinstance(part, str) else part["bytes"] * part["repeat"] for part in parts)
-    return b"".join(map(bytes.fromhex, texts))
+def numbers(ranges):  # "0-2,5" as 0, 1, 2, 5
+    for low, _, high in (part.partition("-") for part in ranges.split(",")):
+        yield from range(int(low), int(high or low) + 1)
 
-root = Path(sys.argv[1] if len(sys.argv) > 1 else "vectors")
+def expand(text, repeat, base=16, **counter):  # hex, each _ of which is a digit of a number that counts up
+    if "_" not in text:
+        return text * repeat
+    digits, first = f"0{text.count('_')}{'d' if base == 10 else 'x'}", counter.get("from", 0)
+    return "".join(text.replace("_", "{}").format(*format(first + n, digits)) for n in range(repeat))
+
+root, counts = Path(sys.argv[1] if len(sys.argv) > 1 else "vectors"), Counter()
 results = {rule["id"]: rule["result"] for rule in json.loads((root / "rules.json").read_text())}
-cases, size = Counter(), Counter()
-for path in sorted(root.glob("codec/*.json")):
-    file = json.loads(path.read_text())
+for file in (json.loads(path.read_text()) for path in root.glob("codec/*.json")):
     for case in file["cases"]:
-        lowest, _, highest = case["versions"].partition("-")
-        for version in range(int(lowest), int(highest or lowest) + 1):
-            whole = expand(case.get("bytes", {}).get(str(version), ""))
-            # Some cases are prefixes of their bytes: "0-12,14" are their lengths.
-            ends = [len(whole)]
-            if str(version) in case.get("cuts", {}):
-                ranges = (part.partition("-") for part in case["cuts"][str(version)].split(","))
-                ends = [end for low, _, high in ranges for end in range(int(low), int(high or low) + 1)]
-            for end in ends:
+        result = results[case["rule"]]
+        for version in numbers(case["versions"]):
+            parts = case.get("bytes", {}).get(str(version), "")
+            parts = [parts] if isinstance(parts, str) else parts
+            whole = bytes.fromhex("".join(p if isinstance(p, str) else expand(p.pop("bytes"), **p) for p in parts))
+            for end in numbers(case.get("cuts", {}).get(str(version), str(len(whole)))):
                 # To test a codec: file["message"], version and case["part"] say what whole[:end] is, case["value"] is due.
-                cases[results[case["rule"]]] += 1
-                size[results[case["rule"]]] += end
-for result in sorted(cases):
-    print(f"{result}: {cases[result]} cases, {size[result]} bytes")
+                counts.update({f"{result} cases": 1, f"{result} bytes": end})
+for name, count in sorted(counts.items()):
+    print(f"{name}: {count}")

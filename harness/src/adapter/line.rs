@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 /// Bytes in a line. The longest right answer to a case is some 130 KB of hex; a client that shows all configs of a large
 /// cluster stays far below.
 pub const LINE_LIMIT: usize = 4 << 20;
-/// JSON values in a line. The right answers have up to some two thousand. A value of two bytes takes some 300 as a tree, and its
+/// JSON values in a line. The right answers have up to some sixteen thousand. A value of two bytes takes some 300 as a tree, and its
 /// struct of defaults more, so that the length alone would be no bound.
 pub const VALUES_LIMIT: usize = 1 << 16;
 

@@ -10,7 +10,7 @@ use crate::promote::Find;
 use crate::report::words::visible;
 use crate::results::{Level, Role, Verdict};
 use crate::vector::{Allowed, Expected, Part, Vector, Vectors};
-use crate::{adapter, definitions, derive, output, process};
+use crate::{adapter, definitions, derive, output, process, recipe};
 use anyhow::Context as _;
 use codec::{ApiVersion, hex};
 use indicatif::{MultiProgress, ProgressDrawTarget};
@@ -37,8 +37,8 @@ enum What {
 
 /// Load every case and say what is wrong: file, case, place
 ///
-/// Also whether each id of a codec case stands for what it stood for when it was recorded in `vectors/ids.txt`: rule, part,
-/// versions, bytes, cuts and values. Authors, citations and wording may change.
+/// Also whether each id stands for what it stood for when it was recorded in `vectors/ids.txt`. Authors, citations and
+/// wording may change.
 #[derive(clap::Args)]
 #[command(after_help = "Exit codes: 0 nothing is wrong, 1 something is.")]
 struct Lint {
@@ -149,7 +149,7 @@ fn lint(args: Lint) -> Outcome {
         Ok(cases) => cases,
         Err(lints) => return said(&lints),
     };
-    let contents = &Cases::bundled_contents()?;
+    let contents = &Cases::bundled_contents().map_err(anyhow::Error::msg)?;
     let mut text = Cases::bundled_ids().to_owned();
     if args.record {
         let checkout =
@@ -163,10 +163,11 @@ fn lint(args: Lint) -> Outcome {
             output::print(&format!("{count} ids recorded\n"))?;
         }
     }
-    let lints = match Ids::parse(&text) {
+    let mut lints = match Ids::parse(&text) {
         Ok(ids) => ids.lints(contents).iter().map(|(id, what)| format!("ids.txt: {id}: {what}")).collect(),
         Err(what) => vec![format!("ids.txt: {what}")],
     };
+    lints.extend(Cases::bundled_overlong().map_err(anyhow::Error::msg)?.iter().map(ToString::to_string));
     if !lints.is_empty() {
         return said(&lints);
     }
@@ -392,11 +393,11 @@ fn case_json(case: &derive::Derived, source: &[String]) -> Json {
         Json::Object(of.map(|(version, json)| (version.to_string(), json)).collect())
     };
     if !case.bytes.is_empty() {
-        json["bytes"] =
-            by_version(&mut case.bytes.iter().map(|(version, bytes)| (*version, derive::bytes_recipe(bytes))));
+        json["bytes"] = by_version(&mut case.bytes.iter().map(|(version, bytes)| (*version, recipe::of_bytes(bytes))));
     }
     if !case.cuts.is_empty() {
-        json["cuts"] = by_version(&mut case.cuts.iter().map(|(version, cuts)| (*version, ranges(cuts).into())));
+        json["cuts"] =
+            by_version(&mut case.cuts.iter().map(|(version, cuts)| (*version, recipe::of_lengths(cuts).into())));
     }
     let rest = [
         ("value", case.value.clone()),
@@ -411,20 +412,6 @@ fn case_json(case: &derive::Derived, source: &[String]) -> Json {
         }
     }
     json
-}
-
-/// Numbers as ranges: `0-12,14`.
-fn ranges(numbers: &BTreeSet<usize>) -> String {
-    let mut ranges: Vec<(usize, usize)> = Vec::new();
-    for &number in numbers {
-        match ranges.last_mut() {
-            Some((_, last)) if *last + 1 == number => *last = number,
-            _ => ranges.push((number, number)),
-        }
-    }
-    let text =
-        |&(first, last): &(usize, usize)| if first == last { first.to_string() } else { format!("{first}-{last}") };
-    ranges.iter().map(text).collect::<Vec<_>>().join(",")
 }
 
 /// Cases of a message that nobody was asked about yet; the error is what the lint says of them.

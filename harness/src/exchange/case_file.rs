@@ -1,12 +1,13 @@
 //! What the case files of brokers and clients have in common: `{"api": ..., "cases": [...]}`, read case by case so that
 //! each error has its place.
 
-use codec::{MessageKind, MessageSpec, Protocol};
+use codec::{MessageKind, MessageSpec, Protocol, VersionRange};
 use serde::Deserialize;
 use serde_json::Value as Json;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::LintError;
+use super::{LintError, kebab};
+use crate::ids;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -15,6 +16,29 @@ struct RawFile {
     _schema: Option<String>,
     api: String,
     cases: Vec<Json>,
+}
+
+/// A hash of what makes each case of files of a role that load, by role, API and id: `broker/alter-configs/unknown-topic`.
+/// Wording and citations are not part of it, nor how the range of versions is written. The error is that they do not load.
+pub fn contents(role: &str, files: &[(&str, &str)]) -> Result<BTreeMap<String, String>, String> {
+    let mut contents = BTreeMap::new();
+    for (file, text) in files {
+        let raw: RawFile = serde_json::from_str(text).map_err(|error| format!("{file}: {error}"))?;
+        for mut case in raw.cases {
+            let id = format!("{role}/{}/{}", kebab(&raw.api), case["id"].as_str().unwrap_or_default());
+            for variant in case.get_mut("variants").and_then(Json::as_array_mut).into_iter().flatten() {
+                variant.as_object_mut().into_iter().for_each(|variant| drop(variant.remove("note")));
+            }
+            if let Some(case) = case.as_object_mut() {
+                ["id", "requires", "cite"].into_iter().for_each(|wording| drop(case.remove(wording)));
+            }
+            if let Some(Ok(range)) = case["versions"].as_str().map(str::parse::<VersionRange>) {
+                case["versions"] = range.to_string().into();
+            }
+            contents.insert(id, ids::hash(case));
+        }
+    }
+    Ok(contents)
 }
 
 /// A place in a case, and what is wrong there.

@@ -195,6 +195,10 @@ faults! {
     IntegerListsSorted: "sorts lists of integers", [] => by(VALID, "*-unordered*", Class::WrongValue);
     LongListsCut: "stops after a thousand elements", [] => by(VALID, "*-1025*", Class::WrongValue);
 
+    VeryLongListsCut: "stops after ten thousand elements", [] => by(VALID, "*-1638*", Class::WrongValue);
+    CompactCountTwoBytes: "has no more than two bytes for a compact count", []
+        => by(VALID, "*-16383*", Class::WrongBytes);
+
     // Versions and fields.
     VersionTwoReadAsThree: "DescribeConfigs 2 is read and written as 3", []
         => by(VALID, "codec/describe-configs-response/v2/*", Class::WrongBytes);
@@ -203,6 +207,8 @@ faults! {
     FlexibleVersionReadAsPlain: "the flexible version is read and written as the one before it", []
         => by(VALID, "*", Class::WrongBytes);
     LaterFieldWritten: "writes a field that only the next version has", []
+        => by("encode-field-not-in-version", "*", Class::WrongBytes);
+    DeclaredTagInEveryVersion: "reads and writes a tagged field in versions that lack it", []
         => by("encode-field-not-in-version", "*", Class::WrongBytes);
     ThrottleTimeForgotten: "has no throttle time", [] => by(VALID, "*-response/*", Class::WrongBytes);
     SynonymsMissing: "has no synonyms in version 1 and above",

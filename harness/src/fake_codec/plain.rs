@@ -59,6 +59,8 @@ fn body_version(fault: Option<Switch>, spec: &MessageSpec, version: ApiVersion) 
     match (fault, version.0) {
         (Some(VersionTwoReadAsThree), 2) if described => ApiVersion(3),
         (Some(VersionThreeReadAsTwo), 3) if described => ApiVersion(2),
+        // All that version 1 adds is tagged fields.
+        (Some(DeclaredTagInEveryVersion), 0) if spec.name.starts_with("FetchSnapshot") => ApiVersion(1),
         (Some(FlexibleVersionReadAsPlain), above @ 1..) if spec.flexible_versions.contains(version) => {
             let plain = (0..above)
                 .rev()
@@ -171,6 +173,7 @@ fn listed(fault: Option<Switch>, mut elements: Vec<Value>) -> Vec<Value> {
             _ => None,
         }),
         Some(LongListsCut) => elements.truncate(1_000),
+        Some(VeryLongListsCut) => elements.truncate(10_000),
         _ => {}
     }
     elements
@@ -663,7 +666,13 @@ impl Encoder<'_> {
                 Kind::Array => self.is(ArrayCountWithoutPlusOne),
                 _ => self.is(TextLengthWithoutPlusOne),
             };
-            self.uvarint(length.map_or(0, |length| length + usize::from(!without_one)));
+            let written = length.map_or(0, |length| length + usize::from(!without_one));
+            if kind == Kind::Array && self.is(CompactCountTwoBytes) && written >= 1 << 14 {
+                let low = (written & 0x7f) as u8;
+                self.out.extend([low | 0x80, (written >> 7 & 0x7f) as u8]);
+                return Ok(());
+            }
+            self.uvarint(written);
         } else if kind == Kind::Text || kind == Kind::Bytes && self.is(BytesLengthInt16) {
             self.out.extend(length.map_or(-1, |length| length as i16).to_be_bytes());
         } else {

@@ -6,6 +6,7 @@ use crate::results::{At, Class, Level, Op, Outcome, Role, Verdict};
 use crate::vector::{Allowed, Expected, Part, Vector};
 use codec::{AbsentFields, EncodeErrorKind, Value};
 use serde_json::{Value as Json, json};
+use std::cell::LazyCell;
 use std::time::Duration;
 
 /// What came of asking a codec.
@@ -248,7 +249,7 @@ fn decoded(case: &Vector, json: &Json, left: u64) -> Finding {
     }
     let got = match case.layout.from_json(json, AbsentFields::Drop) {
         // Peers show unknown tags in wire order or by number: the order is a shim's affair.
-        Ok(got) => by_tag(&got),
+        Ok(got) => by_tag(got),
         // How a value is written as JSON is the adapter's affair, and not the library's.
         Err(error) if matches!(error.kind, EncodeErrorKind::Type(_) | EncodeErrorKind::Text(_)) => {
             let what = format!("the value is not written as its types are: {error}");
@@ -259,17 +260,21 @@ fn decoded(case: &Vector, json: &Json, left: u64) -> Finding {
         }
     };
     let Some(bytes) = &case.bytes else { unreachable!("a case to decode has bytes") };
-    let ours = case.layout.decode(bytes).ok();
-    let due = ours.as_ref().map_or(0, |ours| ours.left as u64);
-    if ours.is_some() && left != due && !allows(case, Allowed::EitherReading) {
+    // Of valid bytes nothing is left over.
+    let ours = LazyCell::new(|| case.layout.decode(bytes).ok());
+    let due = if case.rule.result == Expected::Valid { Some(0) } else { ours.as_ref().map(|ours| ours.left as u64) };
+    if let Some(due) = due
+        && left != due
+        && !allows(case, Allowed::EitherReading)
+    {
         return Finding::against(Class::WrongValue, format!("{due} bytes are left over, it says {left}"));
     }
-    let read = |json: &Json| case.layout.from_json(json, AbsentFields::Keep).ok().map(|want| by_tag(&want));
+    let read = |json: &Json| case.layout.from_json(json, AbsentFields::Keep).ok().map(by_tag);
     if case.values.iter().any(|json| read(json).as_ref() == Some(&got)) {
         return Finding::pass();
     }
     let stated = case.value.as_ref().or(case.values.first()).and_then(read);
-    let Some(want) = stated.or(ours.map(|ours| by_tag(&ours.value))) else {
+    let Some(want) = stated.or_else(|| ours.as_ref().map(|ours| by_tag(ours.value.clone()))) else {
         // Acceptable bytes that we refuse and that have no one right reading.
         return Finding::variant("took bytes that may be refused");
     };
@@ -383,59 +388,50 @@ fn at_difference(case: &Vector, want: &[u8], got: &[u8], class: Class, detail: &
 
 /// The values with every unknown tag left out.
 fn without_tags(values: &[Value]) -> Vec<Value> {
-    values
-        .iter()
-        .map(|value| {
-            rewrite(value, &|value| {
-                if let Value::Struct(value) = value {
-                    value.tags.clear();
-                }
-            })
-        })
-        .collect()
+    rewritten(values.to_vec(), &|value| {
+        if let Value::Struct(value) = value {
+            value.tags.clear();
+        }
+    })
 }
 
 /// The values with unknown tags by number.
-fn by_tag(values: &[Value]) -> Vec<Value> {
-    let sort = |value: &mut Value| {
+fn by_tag(values: Vec<Value>) -> Vec<Value> {
+    rewritten(values, &|value| {
         if let Value::Struct(value) = value {
             value.tags.sort_by_key(|&(tag, _)| tag);
         }
-    };
-    values.iter().map(|value| rewrite(value, &sort)).collect()
+    })
 }
 
 /// The values with U+FFFD for what is not UTF-8.
 fn with_replacements(values: &[Value]) -> Vec<Value> {
-    values
-        .iter()
-        .map(|value| {
-            rewrite(value, &|value| {
-                // How many U+FFFD stand for a run of bad bytes is everybody's own affair.
-                let text = match value {
-                    Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-                    Value::String(text) if text.contains(char::REPLACEMENT_CHARACTER) => text.clone(),
-                    _ => return,
-                };
-                let mut chars: Vec<char> = text.chars().collect();
-                chars.dedup_by(|next, last| {
-                    (*next, *last) == (char::REPLACEMENT_CHARACTER, char::REPLACEMENT_CHARACTER)
-                });
-                *value = Value::String(chars.into_iter().collect());
-            })
-        })
-        .collect()
+    rewritten(values.to_vec(), &|value| {
+        // How many U+FFFD stand for a run of bad bytes is everybody's own affair.
+        let text = match value {
+            Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+            Value::String(text) if text.contains(char::REPLACEMENT_CHARACTER) => text.clone(),
+            _ => return,
+        };
+        let mut chars: Vec<char> = text.chars().collect();
+        chars.dedup_by(|next, last| (*next, *last) == (char::REPLACEMENT_CHARACTER, char::REPLACEMENT_CHARACTER));
+        *value = Value::String(chars.into_iter().collect());
+    })
 }
 
-fn rewrite(value: &Value, change: &dyn Fn(&mut Value)) -> Value {
-    let mut value = value.clone();
-    change(&mut value);
-    match &mut value {
-        Value::Array(elements) => elements.iter_mut().for_each(|element| *element = rewrite(element, change)),
-        Value::Struct(fields) => fields.fields.iter_mut().for_each(|(_, field)| *field = rewrite(field, change)),
+/// The values after a change to each, and to each within.
+fn rewritten(mut values: Vec<Value>, change: &dyn Fn(&mut Value)) -> Vec<Value> {
+    values.iter_mut().for_each(|value| rewrite(value, change));
+    values
+}
+
+fn rewrite(value: &mut Value, change: &dyn Fn(&mut Value)) {
+    change(value);
+    match value {
+        Value::Array(elements) => elements.iter_mut().for_each(|element| rewrite(element, change)),
+        Value::Struct(fields) => fields.fields.iter_mut().for_each(|(_, field)| rewrite(field, change)),
         _ => {}
     }
-    value
 }
 
 /// How many unknown tags a value holds.

@@ -5,6 +5,7 @@ mod line;
 
 pub use line::{LINE_LIMIT, Said, VALUES_LIMIT, cut, values};
 
+use crate::names::Globs;
 use crate::patience::Patience;
 use crate::process::{Guarded, interrupted};
 use crate::results::{Class, Role};
@@ -162,7 +163,7 @@ impl Known {
             wrong.push("cases is empty".to_owned());
         }
         for pattern in &self.cases {
-            match crate::matrix::Globs::new(std::slice::from_ref(pattern)) {
+            match Globs::new(std::slice::from_ref(pattern)) {
                 Err(error) => wrong.push(format!("cases: {error:#}")),
                 Ok(globs) if !ids.clone().any(|id| globs.matches(id)) => {
                     wrong.push(format!("cases: no case has an id like {pattern:?}: `kafka-conform list` shows all"));

@@ -1,17 +1,15 @@
 //! Every case that is compiled in, of all three roles.
 
+use crate::bundled::{text, texts};
 use crate::client_case::{self, ClientCase};
 use crate::definitions;
 use crate::exchange;
 use crate::results::{CaseInfo, Level, Role};
 use crate::vector::{self, Lint, Vector, Vectors};
 use codec::{ApiVersion, Protocol};
-use include_dir::{Dir, include_dir};
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-
-static VECTORS: Dir = include_dir!("$CARGO_MANIFEST_DIR/../vectors");
 
 /// All cases, loaded and linted.
 pub struct Cases {
@@ -141,21 +139,4 @@ impl Cases {
     pub fn vector(&self, id: &str) -> Option<&Vector> {
         self.vectors.cases.iter().find(|case| case.id == id)
     }
-}
-
-/// A file of `vectors/`, such as `rules.json`; empty where there is none.
-pub fn text(path: &str) -> &'static str {
-    VECTORS.get_file(path).and_then(|file| file.contents_utf8()).unwrap_or_default()
-}
-
-/// Name and text of the JSON files of a folder of `vectors/`, by name.
-fn texts(folder: &str) -> Vec<(&'static str, &'static str)> {
-    let Some(folder) = VECTORS.get_dir(folder) else { return Vec::new() };
-    let mut files: Vec<_> = folder
-        .files()
-        .filter(|file| file.path().extension().is_some_and(|extension| extension == "json"))
-        .filter_map(|file| Some((file.path().file_name()?.to_str()?, file.contents_utf8()?)))
-        .collect();
-    files.sort_unstable();
-    files
 }

@@ -1,6 +1,6 @@
 //! Citations: where the right answer of a case comes from.
 
-use crate::cases;
+use crate::bundled;
 use crate::expect::Path;
 use codec::Protocol;
 use std::collections::BTreeSet;
@@ -30,7 +30,7 @@ static LISTED: LazyLock<BTreeSet<&str>> = LazyLock::new(|| listed().collect());
 
 /// KIPs, JIRA issues and reports of `vectors/citations.txt`, in the file's order.
 pub fn listed() -> impl Iterator<Item = &'static str> {
-    cases::text("citations.txt").lines().filter(|line| !line.starts_with('#'))
+    bundled::text("citations.txt").lines().filter(|line| !line.starts_with('#'))
 }
 
 /// Checks one citation: a message or a field of a definition (`DescribeConfigsRequest.Resources.ResourceName`), `KIP-n`,

@@ -14,9 +14,10 @@ use serde_json::{Map, Value as Json};
 
 pub use run::{Client, Drive, run};
 
+use crate::exchange::LintError;
 use crate::exchange::case_file::{self, Wrong, at};
-use crate::exchange::{LintError, kebab};
 use crate::expect::{Matcher, Path};
+use crate::names::kebab;
 use crate::results::{CaseInfo, Level};
 use crate::scripted_broker::{Reply, Script};
 

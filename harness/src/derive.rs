@@ -2,7 +2,7 @@
 //! in each way, each value that has no encoding. What the case files lack of them is added; authors are asked elsewhere.
 
 use crate::adapter;
-use crate::exchange::kebab;
+use crate::names::kebab;
 use crate::recipe;
 use crate::vector::Vector;
 use codec::{

@@ -14,6 +14,7 @@ use serde_json::{Map, Value as Json};
 pub use self::case_file::contents;
 use self::case_file::{Wrong, at};
 use crate::expect::Expect;
+use crate::names::kebab;
 use crate::results::Level;
 
 /// What a broker's owner must have agreed to before a case runs.
@@ -95,15 +96,6 @@ impl case_file::Identified for Case {
     fn identity(&self) -> (&str, &str, &str) {
         (&self.file, &self.api, &self.slug)
     }
-}
-
-/// `DescribeConfigs` as `describe-configs`.
-pub fn kebab(name: &str) -> String {
-    let dash = |(index, letter): (usize, char)| {
-        let dash = (letter.is_ascii_uppercase() && index > 0).then_some('-');
-        dash.into_iter().chain([letter.to_ascii_lowercase()])
-    };
-    name.chars().enumerate().flat_map(dash).collect()
 }
 
 /// One request and what is due in reply.

@@ -8,8 +8,8 @@ pub use faults::{FAULTS, Switch};
 
 use crate::adapter::{Answer, LINE_LIMIT, Launch};
 use crate::cases::Cases;
-use crate::exchange::kebab;
 use crate::matrix::{Bench, Plan, Recorder};
+use crate::names::kebab;
 use crate::results::{Class, Level, Outcome, Role, Verdict};
 use crate::vector::{Part, Vector};
 use crate::verdict::{self, Observation};

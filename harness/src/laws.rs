@@ -7,7 +7,8 @@ use codec::properties::{decode_is_total, named_message, value_round_trips};
 use codec::{AbsentFields, ApiVersion, Layout, MessageKind, MessageSpec, Protocol, Value};
 use serde_json::Value as Json;
 
-use crate::cases::{self, Cases};
+use crate::bundled;
+use crate::cases::Cases;
 use crate::client_case::{self, ClientCase};
 use crate::scripted_broker::{Script, converse};
 use crate::vector::Vectors;
@@ -22,7 +23,7 @@ pub fn loaders_are_total(input: &[u8]) {
         return value_is_total(protocol, text);
     }
     let Ok(text) = std::str::from_utf8(text) else { return };
-    let (rules, sources) = (cases::text("rules.json"), cases::text("sources.json"));
+    let (rules, sources) = (bundled::text("rules.json"), bundled::text("sources.json"));
     match loader % 7 {
         0 => definition_is_total(text),
         1 => drop(Vectors::load(protocol, rules, sources, &[("describe-configs-response.json", text)])),

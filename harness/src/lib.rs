@@ -3,6 +3,7 @@
 pub mod adapter;
 pub mod apache_kafka;
 pub mod attest;
+pub mod bundled;
 pub mod cases;
 pub mod cite;
 pub mod client_case;
@@ -18,6 +19,7 @@ pub mod ids;
 pub mod laws;
 pub mod live_broker;
 pub mod matrix;
+pub mod names;
 pub mod output;
 pub mod patience;
 pub mod process;

@@ -3,6 +3,7 @@
 use crate::adapter::{self, Adapter, Answer, Handshake, Launch, Manifest, PeerVersion, Said};
 use crate::cases::Cases;
 use crate::client_case::{self, Client, ClientCase};
+use crate::names::Globs;
 use crate::patience::Patience;
 use crate::process::interrupted;
 use crate::report::{explain, words};
@@ -12,7 +13,6 @@ use crate::verdict::{self, Observation};
 use crate::{apache_kafka, exchange, live_broker, output, reference};
 use anyhow::Context as _;
 use codec::{Layout, MessageKind, Protocol};
-use globset::{Glob, GlobMatcher};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,8 +22,6 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Name of our own codec among the peers.
-pub const REFERENCE: &str = "reference";
 /// Why peers are not run after the user wanted us to stop.
 const INTERRUPTED: &str = "the run was interrupted";
 /// Deadline of one codec case.
@@ -80,7 +78,7 @@ impl Candidate {
     /// `name@version`, or `reference`.
     pub fn name(&self) -> String {
         match self {
-            Candidate::Reference => REFERENCE.to_owned(),
+            Candidate::Reference => reference::NAME.to_owned(),
             Candidate::Manifest(peer, _) => peer.name(),
         }
     }
@@ -133,36 +131,6 @@ pub fn candidates() -> Vec<Candidate> {
     }
     all.sort_by_key(|candidate| (candidate.role(), candidate.name()));
     all
-}
-
-/// Globs over names; a text without wildcards is a literal, and of a peer the name alone will do.
-pub struct Globs(Vec<(String, GlobMatcher)>);
-
-impl Globs {
-    /// Compiles them.
-    pub fn new(patterns: &[String]) -> anyhow::Result<Globs> {
-        let compile = |text: &String| {
-            let glob = Glob::new(text).with_context(|| format!("{text:?} is not a glob"))?;
-            Ok((text.clone(), glob.compile_matcher()))
-        };
-        Ok(Globs(patterns.iter().map(compile).collect::<anyhow::Result<_>>()?))
-    }
-
-    /// Whether any matches.
-    pub fn matches(&self, name: &str) -> bool {
-        let stem = name.split('@').next().unwrap_or(name);
-        self.0.iter().any(|(text, glob)| text == name || text == stem || glob.is_match(name))
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-/// Whether a text has wildcards.
-pub fn is_glob(text: &str) -> bool {
-    text.contains(['*', '?', '[', '{'])
 }
 
 /// Where rows go while a run goes on, and where they are gathered.
@@ -436,7 +404,7 @@ impl Bench<'_> {
         in_parts(cores, |part| {
             let mut ask = |request: Json| Observation::from(Answer::Line(reference::answer(self.protocol, &request)));
             let cases = self.vectors().skip(part).step_by(cores);
-            self.judge_vectors(REFERENCE, &handshake, cases, &mut ask, bar);
+            self.judge_vectors(reference::NAME, &handshake, cases, &mut ask, bar);
         });
     }
 

@@ -2,7 +2,7 @@
 //! under, and the published case that they are nearest to. What other codecs say of them is asked in [`crate::attest`].
 
 use crate::derive::{Derived, fields_of};
-use crate::exchange::kebab;
+use crate::names::kebab;
 use crate::vector::{Part, PartLayout, Vector};
 use codec::{
     AnomalyKind, ApiVersion, DecodeError, DecodeErrorKind, Element, Layout, MessageSpec, Protocol, Tree, Value, View,

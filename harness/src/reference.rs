@@ -4,6 +4,9 @@ use crate::vector::{Part, PartLayout};
 use codec::{AbsentFields, ApiVersion, Protocol};
 use serde_json::{Map, Value as Json, json};
 
+/// Its name among the peers.
+pub const NAME: &str = "reference";
+
 /// The handshake.
 pub fn handshake(protocol: &Protocol) -> Json {
     let supports: Map<String, Json> = protocol
@@ -14,7 +17,7 @@ pub fn handshake(protocol: &Protocol) -> Json {
         })
         .collect();
     json!({
-        "protocol": 1, "peer": "reference", "version": env!("CARGO_PKG_VERSION"), "language": "rust",
+        "protocol": 1, "peer": NAME, "version": env!("CARGO_PKG_VERSION"), "language": "rust",
         "supports": supports, "operations": {},
     })
 }

@@ -1,8 +1,8 @@
 //! Codec cases, `vectors/codec/*.json`: loaded, linted, and expanded to one case a version.
 
 use crate::cite::Authority;
-use crate::exchange::kebab;
 use crate::ids;
+use crate::names::kebab;
 use crate::recipe;
 use crate::results::{CaseInfo, Level};
 use codec::{AbsentFields, ApiVersion, DecodeError, FrameLayout, Layout, MessageSpec, Protocol, Value, VersionRange};
@@ -815,7 +815,7 @@ fn shape(vector: &Vector, whats: &mut Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cases::text;
+    use crate::bundled::text;
     use crate::definitions::bundled;
     use serde_json::json;
 

@@ -288,8 +288,8 @@ fn a_find_becomes_a_case_that_lints_and_goes_to_its_file_where_another_codec_ref
     let after = std::fs::read_to_string(&path).unwrap();
     assert!(after.starts_with(before.trim_end().trim_end_matches(['}', ']', '\n', ' '])), "what was there stays");
     let files = [("incremental-alter-configs-response.json", after.as_str())];
-    let rules = kafka_conform::cases::text("rules.json");
-    let sources = kafka_conform::cases::text("sources.json");
+    let rules = kafka_conform::bundled::text("rules.json");
+    let sources = kafka_conform::bundled::text("sources.json");
     let loaded =
         kafka_conform::vector::Vectors::load(bundled(), rules, sources, &files).expect("what is written lints");
     assert!(loaded.cases.iter().any(|case| case.bytes.as_deref() == Some(&bytes)));

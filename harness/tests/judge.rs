@@ -314,7 +314,7 @@ fn files_obey_their_published_schemas() {
 
 #[test]
 fn the_schema_of_codec_cases_has_the_rules() {
-    let schema: Json = serde_json::from_str(kafka_conform::cases::text("codec.schema.json")).unwrap();
+    let schema: Json = serde_json::from_str(kafka_conform::bundled::text("codec.schema.json")).unwrap();
     let listed = schema.pointer("/$defs/case/properties/rule/enum").unwrap().as_array().unwrap();
     let listed: BTreeSet<&str> = listed.iter().map(|rule| rule.as_str().unwrap()).collect();
     assert_eq!(listed, CASES.vectors.rules.keys().map(String::as_str).collect());

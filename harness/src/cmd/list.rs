@@ -2,7 +2,7 @@
 
 use super::matrix::bundled_cases;
 use super::{Exit, Failure, Outcome};
-use crate::matrix::{Globs, is_glob};
+use crate::names::{Globs, is_glob};
 use crate::output;
 
 /// List cases: id, level, and what each requires.

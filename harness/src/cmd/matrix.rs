@@ -3,9 +3,8 @@
 use super::{Exit, Failure, Outcome};
 use crate::cases::Cases;
 use crate::coverage::{self, Coverage};
-use crate::matrix::{
-    Bench, Candidate, Globs, Plan, Recorder, Unwritten, candidates, check_folder, is_glob, open_results,
-};
+use crate::matrix::{Bench, Candidate, Plan, Recorder, Unwritten, candidates, check_folder, open_results};
+use crate::names::{Globs, is_glob};
 use crate::results::{Level, Peer, Results, Role, Status, Verdict};
 use crate::{definitions, output, process, report};
 use indicatif::{MultiProgress, ProgressDrawTarget};

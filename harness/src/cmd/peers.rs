@@ -2,7 +2,8 @@
 
 use super::{Exit, Failure, Outcome};
 use crate::adapter::checkout;
-use crate::matrix::{Candidate, Globs, candidates, is_glob};
+use crate::matrix::{Candidate, candidates};
+use crate::names::{Globs, is_glob};
 use crate::output;
 use anyhow::Context as _;
 use comfy_table::{Table, presets};

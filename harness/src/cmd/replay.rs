@@ -2,7 +2,8 @@
 
 use super::matrix::{Select, bundled_cases, select_cases};
 use super::{Exit, Failure, Outcome};
-use crate::matrix::{Bench, Candidate, Globs, Plan, Recorder, candidates};
+use crate::matrix::{Bench, Candidate, Plan, Recorder, candidates};
+use crate::names::Globs;
 use crate::results::{Level, Status, Verdict};
 use crate::{definitions, output, process};
 use indicatif::{MultiProgress, ProgressDrawTarget};

@@ -6,8 +6,9 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{LintError, kebab};
+use super::LintError;
 use crate::ids;
+use crate::names::kebab;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -137,7 +137,7 @@ pub fn visible_line(text: &str) -> String {
 /// Names of the peers that `replay` knows; others are started by their own command.
 static OURS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let manifests = crate::adapter::manifests().iter().map(|peer| peer.name.clone());
-    manifests.chain([crate::matrix::REFERENCE.to_owned()]).collect()
+    manifests.chain([crate::reference::NAME.to_owned()]).collect()
 });
 
 /// The command that repeats one case against one peer, which is in the same run.

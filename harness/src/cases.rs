@@ -72,6 +72,7 @@ impl Cases {
     /// What makes each case that case, as [`vector::contents`] and [`exchange::contents`] have it.
     pub fn bundled_contents() -> Result<BTreeMap<String, String>, String> {
         let mut contents = vector::contents(&texts("codec"))?;
+        contents.append(&mut vector::rule_contents(text("rules.json"))?);
         for role in ["broker", "client"] {
             contents.append(&mut exchange::contents(role, &texts(role))?);
         }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 const RETIRED: &str = "retired";
 
 const HEAD: &str = "# Each case, and a hash of what makes it that case, or: retired. Codec cases go by message and id,\n\
-    # others by role, API and id.\n\
+    # others by role, API and id, rules by rule/ and id.\n\
     # docs/formats.md says more; `kafka-conform vectors lint --record` adds what is new.\n";
 
 /// Ids, each with the hash that it was recorded with.

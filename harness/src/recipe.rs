@@ -6,8 +6,11 @@ use serde_json::{Value as Json, json};
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-/// What recipes may make of a few bytes: of hex so many bytes, of a value so many characters and elements.
+/// What recipes may make of a few bytes: of hex so many bytes; of a value so many in texts and names, and [`NODE`] for each
+/// value within.
 pub const EXPANDED_LIMIT: usize = 4 << 20;
+/// What a value takes beside its text: some fraction of what it takes in memory.
+const NODE: usize = 16;
 
 /// What is said of a recipe that makes more than [`EXPANDED_LIMIT`].
 pub fn too_large() -> String {
@@ -23,7 +26,7 @@ const DIGIT: char = '_';
 
 /// Hex, or parts of which some repeat.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "bytes are hex, or a list of hex and {\"repeat\": n, \"bytes\": hex}")]
 pub enum Bytes {
     /// Hex.
     Hex(String),
@@ -33,7 +36,10 @@ pub enum Bytes {
 
 /// A part of bytes.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "a part of bytes is hex, or {\"repeat\": n, \"bytes\": hex} with from and base of a number that counts up"
+)]
 pub enum Part {
     /// Hex.
     Hex(String),
@@ -180,7 +186,7 @@ fn expand_within(json: &Json, room: &mut usize) -> Result<Json, String> {
         let times = object.get("repeat").filter(|_| object.len() == members)?.as_u64()?;
         Some(usize::try_from(times).unwrap_or(usize::MAX))
     };
-    take(room, 1)?;
+    take(room, NODE)?;
     Ok(match json {
         Json::Array(elements) => {
             if let [Json::Object(object)] = elements.as_slice()
@@ -201,10 +207,17 @@ fn expand_within(json: &Json, room: &mut usize) -> Result<Json, String> {
                 take(room, text.len().saturating_mul(times))?;
                 return Ok(text.repeat(times).into());
             }
-            let fields = object.iter().map(|(name, value)| Ok((name.clone(), expand_within(value, room)?)));
-            Json::Object(fields.collect::<Result<_, String>>()?)
+            let mut fields = serde_json::Map::with_capacity(object.len());
+            for (name, value) in object {
+                take(room, name.len())?;
+                fields.insert(name.clone(), expand_within(value, room)?);
+            }
+            Json::Object(fields)
         }
-        other => other.clone(),
+        other => {
+            take(room, other.as_str().map_or(0, str::len))?;
+            other.clone()
+        }
     })
 }
 
@@ -379,6 +392,15 @@ mod tests {
         let counted = json!([{ "repeat": 2, "value": { "N": "", "I": 7 }, "count": "I" }]);
         assert_eq!(expand(&counted), Ok(json!([{ "N": "", "I": 0 }, { "N": "", "I": 1 }])));
         assert!(expand(&json!([{ "repeat": 2, "value": { "N": "" }, "count": "M" }])).is_err());
+    }
+
+    #[test]
+    fn long_texts_and_names_count_for_what_they_take() {
+        let text = "x".repeat(10_000);
+        for value in [json!(text), json!({ text.clone(): 0 }), json!({ "A": 0, "B": "", "C": null, "D": [] })] {
+            assert!(expand(&json!([{ "repeat": 100, "value": value }])).is_ok());
+            assert_eq!(expand(&json!([{ "repeat": 1_000_000, "value": value }])), Err(too_large()));
+        }
     }
 
     #[test]

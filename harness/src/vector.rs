@@ -177,7 +177,7 @@ impl RawCase {
             let lengths: BTreeSet<usize> = recipe::lengths(cuts)?.into_iter().flatten().collect();
             Ok((version.clone(), recipe::of_lengths(&lengths).into()))
         };
-        Ok(ids::hash(json!({
+        let mut content = json!({
             "rule": self.rule,
             "part": self.part.name(),
             "versions": self.versions.parse::<VersionRange>().map_err(|error| error.to_string())?.to_string(),
@@ -185,7 +185,12 @@ impl RawCase {
             "cuts": self.cuts.iter().map(cuts).collect::<Result<serde_json::Map<_, _>, String>>()?,
             "value": self.value.as_ref().map(recipe::expand).transpose()?,
             "values": self.values.iter().map(recipe::expand).collect::<Result<Vec<_>, _>>()?,
-        })))
+        });
+        // In place of the rule's.
+        if let Some(level) = self.level {
+            content["level"] = json!(level);
+        }
+        Ok(ids::hash(content))
     }
 }
 
@@ -426,6 +431,16 @@ pub fn contents(files: &[(&str, &str)]) -> Result<BTreeMap<String, String>, Stri
     Ok(contents)
 }
 
+/// A hash of what makes each rule, `rule/truncated`: cases mean what theirs says.
+pub fn rule_contents(rules: &str) -> Result<BTreeMap<String, String>, String> {
+    let rules: Vec<Rule> = serde_json::from_str(rules).map_err(|error| error.to_string())?;
+    let content = |rule: &Rule| {
+        let outcomes: BTreeSet<String> = rule.outcomes.iter().map(|outcome| json!(outcome).to_string()).collect();
+        ids::hash(json!({ "result": rule.result, "outcomes": outcomes, "level": rule.level }))
+    };
+    Ok(rules.iter().map(|rule| (format!("rule/{}", rule.id), content(rule))).collect())
+}
+
 /// Long hex in files that load, which could be a recipe. To look for it takes longer than to load the files, and is no matter
 /// of any run.
 pub fn overlong(files: &[(&str, &str)]) -> Result<Vec<Lint>, String> {
@@ -533,7 +548,12 @@ impl Loading<'_> {
         let lint = |what: String| Lint { file: file.to_owned(), case: String::new(), what };
         let raw: RawFile = match serde_json::from_str(text) {
             Ok(raw) => raw,
-            Err(error) => return self.lints.push(lint(error.to_string())),
+            Err(error) => {
+                // Read again for the place, which takes longer to keep in mind.
+                let read =
+                    serde_path_to_error::deserialize::<_, RawFile>(&mut serde_json::Deserializer::from_str(text));
+                return self.lints.push(lint(read.err().map_or(error.to_string(), |error| error.to_string())));
+            }
         };
         let Some(spec) = self.protocol.message(&raw.message).cloned() else {
             return self.lints.push(lint(format!("no message is called {:?}", raw.message)));
@@ -719,12 +739,36 @@ impl Loading<'_> {
         let exists = |file: &str, parent: &str| {
             ids.contains(parent) || places.contains(&(file.trim_end_matches(".json"), parent))
         };
+        let unfounded = self.without_a_source();
+        let mut lints = Vec::new();
         for (file, case, parent) in &self.parents {
-            if !exists(file, parent) {
-                let what = format!("parent: there is no case {parent:?}");
-                self.lints.push(Lint { file: file.clone(), case: case.clone(), what });
-            }
+            let what = if !exists(file, parent) {
+                format!("parent: there is no case {parent:?}")
+            } else if unfounded.contains(&(file.trim_end_matches(".json"), case)) {
+                "parent: it leads to no case that has a source".to_owned()
+            } else {
+                continue;
+            };
+            lints.push(Lint { file: file.clone(), case: case.clone(), what });
         }
+        self.lints.extend(lints);
+    }
+
+    /// Places of the cases that have no source, nor a parent that has one, and so on.
+    fn without_a_source(&self) -> BTreeSet<(&str, &str)> {
+        let by_place: BTreeMap<(&str, &str), &Vector> =
+            self.vectors.cases.iter().map(|case| (case.place(), case)).collect();
+        let by_id: BTreeMap<&str, &Vector> = self.vectors.cases.iter().map(|case| (case.id.as_str(), case)).collect();
+        let parent = |case: &Vector| {
+            let parent = case.parent.as_deref()?;
+            by_id.get(parent).or_else(|| by_place.get(&(case.place().0, parent))).copied()
+        };
+        // As many steps as there are cases go in a circle.
+        let founded = |case| {
+            let mut ancestry = std::iter::successors(Some(case), |case: &&Vector| parent(case)).take(by_place.len());
+            ancestry.any(|case: &Vector| !case.source.is_empty())
+        };
+        self.vectors.cases.iter().filter(|case| case.parent.is_some() && !founded(case)).map(Vector::place).collect()
     }
 }
 
@@ -832,5 +876,85 @@ mod tests {
         let files = [("describe-configs-response.json", file.as_str())];
         let lints = Vectors::load(bundled(), text("rules.json"), text("sources.json"), &files).unwrap_err();
         assert!(lints.iter().any(|lint| lint.what == "cuts of version 4: more than 4 MiB"), "{lints:?}");
+    }
+
+    /// What is said of files with these cases of DescribeConfigsRequest.
+    fn lints(cases: Json) -> Vec<String> {
+        let file = json!({ "message": "DescribeConfigsRequest", "cases": cases }).to_string();
+        let files = [("describe-configs-request.json", file.as_str())];
+        let loaded = Vectors::load(bundled(), text("rules.json"), text("sources.json"), &files);
+        loaded.err().into_iter().flatten().map(|lint| format!("{}: {}", lint.case, lint.what)).collect()
+    }
+
+    #[test]
+    fn a_chain_of_parents_ends_at_a_source() {
+        let case = |id: &str, bytes: &str, parent: &str| {
+            json!({
+                "id": id, "rule": "truncated", "versions": "0", "cite": ["DescribeConfigsRequest"],
+                "requires": "Bytes that end before the message does are refused.",
+                "bytes": { "0": bytes }, "parent": parent, "mutation": "Bytes are missing.",
+            })
+        };
+        let unfounded = |id: &str| format!("{id}: parent: it leads to no case that has a source");
+        assert_eq!(lints(json!([case("a", "00", "a")])), [unfounded("a")]);
+        let circle = json!([case("a", "00", "b"), case("b", "0000", "c"), case("c", "000000", "a")]);
+        assert_eq!(lints(circle), ["a", "b", "c"].map(unfounded));
+        let mut founded = case("c", "000000", "a");
+        founded["source"] = json!(["kmsg@1.15.1"]);
+        assert_eq!(lints(json!([case("a", "00", "b"), case("b", "0000", "c"), founded])), [""; 0]);
+    }
+
+    #[test]
+    fn bytes_that_are_none_are_said_with_their_place_and_what_is_due() {
+        let case = |bytes: Json| {
+            json!([{
+                "id": "a", "rule": "truncated", "versions": "0", "cite": ["DescribeConfigsRequest"],
+                "requires": "Bytes that end before the message does are refused.", "bytes": { "0": bytes },
+                "source": ["kmsg@1.15.1"],
+            }])
+        };
+        assert_eq!(lints(case(json!([{ "repeat": 2, "bytes": "00" }]))), [""; 0]);
+        let wrong = [
+            json!(null),
+            json!({ "repeat": 2, "bytes": "00" }),
+            json!([["00"]]),
+            json!([{ "bytes": "00" }]),
+            json!([{ "repeat": -1, "bytes": "00" }]),
+            json!([{ "repeat": 2, "bytes": "00", "from": "1" }]),
+            json!([{ "repeat": 2, "value": "00" }]),
+        ];
+        for bytes in wrong {
+            let lints = lints(case(bytes.clone()));
+            let [lint] = &lints[..] else { panic!("{bytes}: {lints:?}") };
+            assert!(
+                lint.contains("cases[0].bytes.0: ") && lint.contains("of hex and {\"repeat\": n"),
+                "{bytes}: {lint}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_case_and_a_rule_are_other_ones_at_another_level() {
+        let file = |level: &str| {
+            let case = format!(r#"{{"id":"a","rule":"truncated","versions":"0","cite":[],"requires":"A."{level}}}"#);
+            format!(r#"{{"message":"DescribeConfigsRequest","cases":[{case}]}}"#)
+        };
+        let hash = |level: &str| contents(&[("describe-configs-request.json", &file(level))]).unwrap();
+        assert_ne!(hash(""), hash(r#","level":"observed""#));
+        let rule = |result: &str, outcomes: &str, level: &str| {
+            let rule = format!(
+                r#"[{{"id":"r","sentence":"S.","result":"{result}","outcomes":{outcomes},"level":"{level}","authority":"a"}}]"#
+            );
+            rule_contents(&rule).unwrap()["rule/r"].clone()
+        };
+        let pinned = rule("acceptable", r#"["value","refuse"]"#, "must");
+        assert_eq!(rule("acceptable", r#"["refuse","value"]"#, "must"), pinned);
+        for other in [
+            rule("invalid", r#"["value","refuse"]"#, "must"),
+            rule("acceptable", r#"["value"]"#, "must"),
+            rule("acceptable", r#"["value","refuse"]"#, "should"),
+        ] {
+            assert_ne!(other, pinned);
+        }
     }
 }

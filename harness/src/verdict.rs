@@ -92,7 +92,7 @@ pub fn request(case: &Vector, op: Op) -> Json {
 fn stated(case: &Vector) -> Json {
     let json = case.value.clone().unwrap_or(Json::Null);
     match case.layout.from_json(&json, AbsentFields::Keep) {
-        Ok(value) if case.rule.result == Expected::Valid => case.layout.to_json(&value),
+        Ok(value) => case.layout.to_json(&value),
         _ => json,
     }
 }

@@ -818,7 +818,8 @@ fn every_id_is_recorded() {
     assert_eq!(ids.to_text(), Cases::bundled_ids());
     let mut of_files: BTreeSet<&str> = contents.keys().map(|id| id.split('/').next().unwrap()).collect();
     let of = |role: &str| contents.keys().filter(|id| id.split('/').next() == Some(role)).count();
-    assert_eq!((of("broker"), of("client")), (CASES.exchanges.len(), CASES.clients.len()));
-    assert!(of_files.remove("broker") && of_files.remove("client"));
+    let rules = CASES.vectors.rules.len();
+    assert_eq!((of("broker"), of("client"), of("rule")), (CASES.exchanges.len(), CASES.clients.len(), rules));
+    assert!(["broker", "client", "rule"].into_iter().all(|kind| of_files.remove(kind)));
     assert_eq!(of_files.len(), std::fs::read_dir(format!("{ROOT}/vectors/codec")).unwrap().count());
 }

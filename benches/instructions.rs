@@ -2,7 +2,7 @@
 //! `instructions.txt`: called by the script `instructions`. Unlike time, they are the same on a busy machine.
 
 use codec::wire::Reader;
-use codec::{Anomalies, Tree, View, decode_into, encode_into, validate};
+use codec::{Anomalies, Tree, View, decode_into, encode_into, serialize_into, validate};
 use kafka_conform_benches::describe_configs::{LARGE, OLD, Shape};
 use kafka_conform_benches::{describe_configs, layout, names, uvarints};
 use std::collections::BTreeMap;
@@ -26,10 +26,11 @@ type Operation = Box<dyn FnMut()>;
 type Prepare = fn() -> Operation;
 
 /// All that is counted, by name.
-const OPERATIONS: [(&str, Prepare); 7] = [
+const OPERATIONS: [(&str, Prepare); 8] = [
     ("describe-configs/decode/v4-53kB-ascii", || decode(LARGE)),
     ("describe-configs/decode/v0-11kB-ascii", || decode(OLD)),
     ("describe-configs/validate/v4-53kB-ascii", validate_large),
+    ("describe-configs/encode/v4-53kB-ascii/from-struct", encode_from_struct),
     ("describe-configs/encode/v4-53kB-ascii/from-tree", encode_from_tree),
     ("describe-configs/encode/v4-53kB-ascii/from-value", encode_from_value),
     ("uvarint/decode/95-5-mix/100000", read_uvarints),
@@ -89,6 +90,17 @@ fn encode_from_value() -> Operation {
     Box::new(move || {
         out.clear();
         encode_into(black_box(&layout), black_box(&value), black_box(&mut out)).expect("a value that was read");
+        assert_eq!(out.len(), bytes.len());
+    })
+}
+
+fn encode_from_struct() -> Operation {
+    let (layout, bytes, _) = large();
+    let response = describe_configs::response(LARGE);
+    let mut out = Vec::new();
+    Box::new(move || {
+        out.clear();
+        serialize_into(black_box(&layout), black_box(&response), black_box(&mut out)).expect("a message");
         assert_eq!(out.len(), bytes.len());
     })
 }

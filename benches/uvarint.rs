@@ -90,9 +90,10 @@ fn encoders() -> [(&'static str, Encode); 6] {
     }
     [
         ("ours", |values, out| {
-            let mut writer = Writer::after(std::mem::take(out));
-            values.iter().for_each(|&value| writer.uvarint(value));
-            *out = writer.into_bytes();
+            let start = out.len();
+            let mut writer = Writer::new(std::mem::take(out));
+            let end = values.iter().fold(start, |at, &value| writer.uvarint(at, value));
+            *out = writer.into_bytes(end);
         }),
         ("prost", |values, out| values.iter().for_each(|&value| prost::encoding::encode_varint(value.into(), out))),
         ("krabka", |values, out| {

@@ -4,7 +4,7 @@
 use crate::error::{EncodeError, EncodeErrorKind};
 use crate::layout::{Element, Field, Fixed, Layout, StructLayout, WireType};
 use crate::tree::{NodeRef, StructValue, Unwinding, Value, View};
-use crate::wire::{Writer, array, prefixed};
+use crate::wire::Writer;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub trait Source<'a>: Copy {
 
 impl<'a> Source<'a> for &'a Value {
     fn encode_into(self, layout: &Layout, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        Encoder::run(layout, out, |encoder| encoder.structure(layout.root(), self))
+        Encoder::run(layout, out, |encoder, at| encoder.structure(at, layout.root(), self))
     }
 }
 
@@ -57,10 +57,13 @@ pub fn encode_into<'a, S: Source<'a>>(layout: &Layout, source: S, out: &mut Vec<
 
 /// The payload of a tagged field.
 pub(crate) fn payload(layout: &Layout, field: &Field, value: &Value) -> Result<Vec<u8>, EncodeError> {
-    let mut out = Vec::new();
-    Encoder::run(layout, &mut out, |encoder| encoder.value(field.wire, field.tag.is_some(), value))?;
-    Ok(out)
+    Encoder::apart(layout, |encoder| encoder.value(0, field.wire, field.tag.is_some(), value))
+        .map_err(Unwinding::into_error)
 }
+
+/// The offset that writing has come to. It is handed from call to call rather than kept in the [`Encoder`], so that it stays
+/// in a register: each write waits for the one before it.
+pub(crate) type At = Result<usize, Unwinding>;
 
 pub(crate) struct Encoder<'l> {
     pub(crate) layout: &'l Layout,
@@ -72,85 +75,69 @@ impl<'l> Encoder<'l> {
     pub(crate) fn run(
         layout: &'l Layout,
         out: &mut Vec<u8>,
-        write: impl FnOnce(&mut Encoder<'l>) -> Result<(), Unwinding>,
+        write: impl FnOnce(&mut Encoder<'l>, usize) -> At,
     ) -> Result<(), EncodeError> {
         let before = out.len();
-        let mut encoder = Encoder { layout, out: Writer::after(std::mem::take(out)) };
-        let written = write(&mut encoder);
-        *out = encoder.out.into_bytes();
-        written.map_err(|error| {
-            out.truncate(before);
-            error.into_error()
-        })
+        let mut encoder = Encoder { layout, out: Writer::new(std::mem::take(out)) };
+        let written = write(&mut encoder, before);
+        *out = encoder.out.into_bytes(*written.as_ref().unwrap_or(&before));
+        written.map(|_| ()).map_err(Unwinding::into_error)
     }
 
-    /// What `write` writes, alone.
-    pub(crate) fn apart(
-        layout: &'l Layout,
-        write: impl FnOnce(&mut Encoder<'l>) -> Result<(), Unwinding>,
-    ) -> Result<Vec<u8>, Unwinding> {
-        let mut encoder = Encoder { layout, out: Writer::after(Vec::new()) };
-        write(&mut encoder)?;
-        Ok(encoder.out.into_bytes())
+    /// What `write` writes from offset 0 on, alone.
+    pub(crate) fn apart(layout: &'l Layout, write: impl FnOnce(&mut Encoder<'l>) -> At) -> Result<Vec<u8>, Unwinding> {
+        let mut encoder = Encoder { layout, out: Writer::default() };
+        let end = write(&mut encoder)?;
+        Ok(encoder.out.into_bytes(end))
     }
 
     #[inline(always)]
-    fn structure(&mut self, structure: &'l StructLayout, value: &Value) -> Result<(), Unwinding> {
+    fn structure(&mut self, mut at: usize, structure: &'l StructLayout, value: &Value) -> At {
         let Value::Struct(value) = value else { return Err(wrong_type("struct")) };
         // Values are mostly in layout order, with the layout's own names.
         let due = structure.names.iter().zip(&structure.wires);
         let mut in_order = 0;
-        let (mut room, mut at) = self.out.room();
         for ((name, &wire), (own, value)) in due.zip(&value.fields) {
             if !Arc::ptr_eq(own, name) {
                 break;
             }
             in_order += 1;
-            if let Some(end) = quick(room, at, wire, value) {
-                at = end;
-                continue;
-            }
-            self.out.advance(at);
-            self.value(wire, false, value).map_err(|error| error.in_field(name))?;
-            (room, at) = self.out.room();
+            at = self.value(at, wire, false, value).map_err(|error| error.in_field(name))?;
         }
-        self.out.advance(at);
         // No more than those: then it has no tagged fields either.
         let all = in_order == structure.fields.len() && in_order == value.fields.len();
         if !all || !value.tags.is_empty() {
-            return self.rest(structure, value, in_order);
+            return self.rest(at, structure, value, in_order);
         }
-        if structure.flexible {
-            self.out.array([0]);
-        }
-        Ok(())
+        Ok(if structure.flexible { self.out.array(at, [0]) } else { at })
     }
 
     /// What follows the first fields of a struct, which were in order.
     #[inline(never)]
-    fn rest(&mut self, structure: &'l StructLayout, value: &StructValue, in_order: usize) -> Result<(), Unwinding> {
+    fn rest(&mut self, mut at: usize, structure: &'l StructLayout, value: &StructValue, in_order: usize) -> At {
         let mut fields = Fields { all: &value.fields, next: in_order, found: in_order };
         for (name, &wire) in structure.names.iter().zip(&structure.wires).skip(in_order) {
             let written = match fields.named(name) {
-                Some(value) => self.value(wire, false, value),
-                None => self.missing(structure, name),
+                Some(value) => self.value(at, wire, false, value),
+                None => self.missing(at, structure, name),
             };
-            written.map_err(|error| error.in_field(name))?;
+            at = written.map_err(|error| error.in_field(name))?;
         }
         if structure.flexible {
-            self.tag_section(structure, value, &mut fields)?;
+            at = self.tag_section(at, structure, value, &mut fields)?;
         }
-        check_strays(value, fields.found, structure)
+        check_strays(value, fields.found, structure)?;
+        Ok(at)
     }
 
     /// An untagged field that the value does not have.
     #[cold]
     #[inline(never)]
-    fn missing(&mut self, structure: &'l StructLayout, name: &Arc<str>) -> Result<(), Unwinding> {
+    fn missing(&mut self, at: usize, structure: &'l StructLayout, name: &Arc<str>) -> At {
         let layout = self.layout;
         let mut fields = structure.fields.iter().map(|&number| layout.field(number));
         match fields.find(|field| Arc::ptr_eq(&field.name, name)) {
-            Some(field) => self.default(field),
+            Some(field) => self.default(at, field),
             None => unreachable!("names are those of the fields"),
         }
     }
@@ -158,22 +145,23 @@ impl<'l> Encoder<'l> {
     /// The default of a field.
     #[cold]
     #[inline(never)]
-    pub(crate) fn default(&mut self, field: &'l Field) -> Result<(), Unwinding> {
-        self.value(field.wire, false, &field.default)
+    pub(crate) fn default(&mut self, at: usize, field: &'l Field) -> At {
+        self.value(at, field.wire, false, &field.default)
     }
 
     #[inline(never)]
     fn tag_section<'a>(
         &mut self,
+        at: usize,
         structure: &'l StructLayout,
         value: &'a StructValue,
         fields: &mut Fields<'a>,
-    ) -> Result<(), Unwinding> {
+    ) -> At {
         let layout = self.layout;
         let mut tags: Vec<(u32, Cow<'_, [u8]>)> = Vec::new();
         for field in structure.tagged.iter().map(|&number| layout.field(number)) {
             let Some(value) = fields.named(&field.name) else { continue };
-            let payload = Encoder::apart(layout, |encoder| encoder.value(field.wire, true, value))
+            let payload = Encoder::apart(layout, |encoder| encoder.value(0, field.wire, true, value))
                 .map_err(|error| error.in_field(&field.name))?;
             if payload != field.default_bytes {
                 tags.extend(field.tag.map(|tag| (tag, payload.into())));
@@ -188,150 +176,143 @@ impl<'l> Encoder<'l> {
             tags.extend(unknown.into_iter().map(|(tag, payload)| (tag, payload.into())));
             tags.sort_by_key(|&(tag, _)| tag);
         }
-        self.tags(tags.len(), tags.iter().map(|(tag, payload)| (*tag, &**payload)))
+        self.tags(at, tags.len(), tags.iter().map(|(tag, payload)| (*tag, &**payload)))
     }
 
     /// A tag section: how many there are, and each by ascending tag with its payload.
-    pub(crate) fn tags<'a>(
-        &mut self,
-        count: usize,
-        tags: impl Iterator<Item = (u32, &'a [u8])>,
-    ) -> Result<(), Unwinding> {
-        self.out.uvarint(length(count)?);
+    pub(crate) fn tags<'a>(&mut self, at: usize, count: usize, tags: impl Iterator<Item = (u32, &'a [u8])>) -> At {
+        let mut at = self.out.uvarint(at, length(count)?);
         for (tag, payload) in tags {
-            self.out.uvarint(tag);
-            self.out.uvarint(length(payload.len())?);
-            self.out.slice(payload);
+            at = self.out.uvarint(at, tag);
+            at = self.out.uvarint(at, length(payload.len())?);
+            at = self.out.slice(at, payload);
         }
-        Ok(())
+        Ok(at)
     }
 
-    /// A value of any type, or null; a struct has another marker where its field is `tagged`.
-    #[inline(never)]
-    pub(crate) fn value(&mut self, wire: WireType, tagged: bool, value: &Value) -> Result<(), Unwinding> {
-        if let Value::Null = value {
-            return self.null(wire, tagged);
-        }
+    /// A value of any type, or null; a struct has another marker where its field is `tagged`. What is commonest is written
+    /// in place.
+    #[inline(always)]
+    pub(crate) fn value(&mut self, at: usize, wire: WireType, tagged: bool, value: &Value) -> At {
         match (wire, value) {
-            (WireType::Fixed(fixed), value) => self.fixed(fixed, value),
-            (WireType::String { compact, .. }, Value::String(text)) => self.text(compact, text.as_bytes()),
+            (WireType::String { compact, .. }, Value::String(text)) => self.text(at, compact, text.as_bytes()),
+            (WireType::Fixed(fixed), &Value::Integer(value)) => self.integer(at, fixed, value),
+            (WireType::Fixed(Fixed::Bool), &Value::Bool(value)) => Ok(self.out.array(at, [value.into()])),
+            _ => self.other_value(at, wire, tagged, value),
+        }
+    }
+
+    #[inline(never)]
+    fn other_value(&mut self, mut at: usize, wire: WireType, tagged: bool, value: &Value) -> At {
+        match (wire, value) {
+            (wire, Value::Null) => self.null(at, wire, tagged),
+            (WireType::Fixed(Fixed::Float64), Value::Float(value)) => Ok(self.out.array(at, value.0.to_be_bytes())),
+            (WireType::Fixed(Fixed::Uuid), Value::Uuid(uuid)) => Ok(self.out.array(at, *uuid)),
+            (WireType::Fixed(fixed), &Value::Bool(value)) => self.integer(at, fixed, value.into()),
             // Text that is not UTF-8.
-            (WireType::String { compact, .. }, Value::Bytes(text)) => self.text(compact, text),
-            (WireType::Bytes { compact, .. }, Value::Bytes(bytes)) => self.octets(compact, bytes),
+            (WireType::String { compact, .. }, Value::Bytes(text)) => self.text(at, compact, text),
+            (WireType::Bytes { compact, .. }, Value::Bytes(bytes)) => self.octets(at, compact, bytes),
             (WireType::Struct { id, nullable }, value) => {
                 if nullable {
                     // 1 in both forms: the int8 marker, and the uvarint of a tagged field (KIP-893).
-                    self.out.array([1]);
+                    at = self.out.array(at, [1]);
                 }
-                self.structure(self.layout.structure(id), value)
+                self.structure(at, self.layout.structure(id), value)
             }
             (WireType::Array { compact, element, .. }, Value::Array(elements)) => {
-                self.length(compact, elements.len())?;
+                at = self.length(at, compact, elements.len())?;
                 if let Element::Struct(id) = element {
                     let structure = self.layout.structure(id);
                     for (index, value) in elements.iter().enumerate() {
                         let written = match value {
                             Value::Null => Err(EncodeErrorKind::NullNotAllowed.into()),
-                            value => self.structure(structure, value),
+                            value => self.structure(at, structure, value),
                         };
-                        written.map_err(|error| error.in_element(index))?;
+                        at = written.map_err(|error| error.in_element(index))?;
                     }
-                    return Ok(());
+                    return Ok(at);
                 }
                 let wire = element.wire(compact);
                 for (index, value) in elements.iter().enumerate() {
-                    self.value(wire, false, value).map_err(|error| error.in_element(index))?;
+                    at = self.value(at, wire, false, value).map_err(|error| error.in_element(index))?;
                 }
-                Ok(())
+                Ok(at)
             }
-            (WireType::String { .. } | WireType::Bytes { .. } | WireType::Array { .. }, _) => {
-                Err(wrong_type(wire.name()))
-            }
+            (wire, _) => Err(wrong_type(wire.name())),
         }
     }
 
-    fn null(&mut self, wire: WireType, tagged: bool) -> Result<(), Unwinding> {
+    #[inline(never)]
+    pub(crate) fn null(&mut self, at: usize, wire: WireType, tagged: bool) -> At {
         if !wire.nullable() {
             return Err(EncodeErrorKind::NullNotAllowed.into());
         }
-        match wire {
-            WireType::String { compact: false, .. } => self.out.array([0xff; 2]),
+        Ok(match wire {
+            WireType::String { compact: false, .. } => self.out.array(at, [0xff; 2]),
             WireType::Bytes { compact: false, .. } | WireType::Array { compact: false, .. } => {
-                self.out.array([0xff; 4])
+                self.out.array(at, [0xff; 4])
             }
-            WireType::Struct { .. } if !tagged => self.out.array([0xff]),
-            _ => self.out.array([0]),
-        }
-        Ok(())
+            WireType::Struct { .. } if !tagged => self.out.array(at, [0xff]),
+            _ => self.out.array(at, [0]),
+        })
     }
 
     #[inline(always)]
-    pub(crate) fn text(&mut self, compact: bool, text: &[u8]) -> Result<(), Unwinding> {
+    pub(crate) fn text(&mut self, at: usize, compact: bool, text: &[u8]) -> At {
+        let usual =
+            if compact { self.out.usual_text::<true>(at, text) } else { self.out.usual_text::<false>(at, text) };
+        match usual {
+            Some(end) => Ok(end),
+            None => self.other_text(at, compact, text),
+        }
+    }
+
+    #[inline(never)]
+    fn other_text(&mut self, at: usize, compact: bool, text: &[u8]) -> At {
         if compact {
-            return self.octets(true, text);
+            return self.octets(at, true, text);
         }
         let length = i16::try_from(text.len()).map_err(|_| EncodeErrorKind::StringTooLong(text.len()))?;
-        self.out.prefixed(length.to_be_bytes(), text);
-        Ok(())
+        let at = self.out.array(at, length.to_be_bytes());
+        Ok(self.out.slice(at, text))
+    }
+
+    pub(crate) fn octets(&mut self, at: usize, compact: bool, octets: &[u8]) -> At {
+        let at = self.length(at, compact, octets.len())?;
+        Ok(self.out.slice(at, octets))
     }
 
     #[inline(always)]
-    pub(crate) fn octets(&mut self, compact: bool, octets: &[u8]) -> Result<(), Unwinding> {
-        match short_length(octets) {
-            Some(length) if compact => self.out.prefixed([length], octets),
-            _ => {
-                self.length(compact, octets.len())?;
-                self.out.slice(octets);
-            }
-        }
-        Ok(())
-    }
-
-    #[inline(always)]
-    pub(crate) fn length(&mut self, compact: bool, count: usize) -> Result<(), Unwinding> {
+    pub(crate) fn length(&mut self, at: usize, compact: bool, count: usize) -> At {
         let count = length(count)?;
-        if compact {
-            self.out.uvarint(count + 1)
-        } else {
-            self.out.array(count.to_be_bytes())
-        }
-        Ok(())
-    }
-
-    pub(crate) fn fixed(&mut self, fixed: Fixed, value: &Value) -> Result<(), Unwinding> {
-        match (fixed, value) {
-            (Fixed::Float64, Value::Float(value)) => self.out.array(value.0.to_be_bytes()),
-            (Fixed::Uuid, Value::Uuid(uuid)) => self.out.array(*uuid),
-            (_, &Value::Integer(value)) => return self.integer(fixed, value),
-            (_, &Value::Bool(value)) => return self.integer(fixed, value.into()),
-            _ => return Err(wrong_type(fixed.name())),
-        }
-        Ok(())
+        Ok(if compact { self.out.uvarint(at, count + 1) } else { self.out.array(at, count.to_be_bytes()) })
     }
 
     /// A bool or an integer.
     #[inline(always)]
-    pub(crate) fn integer(&mut self, fixed: Fixed, value: i64) -> Result<(), Unwinding> {
-        let out_of_range = || Unwinding::from(EncodeErrorKind::OutOfRange(fixed.name()));
+    pub(crate) fn integer(&mut self, at: usize, fixed: Fixed, value: i64) -> At {
         macro_rules! integer {
             ($type:ty) => {
-                self.out.array(<$type>::try_from(value).map_err(|_| out_of_range())?.to_be_bytes())
+                match <$type>::try_from(value) {
+                    Ok(value) => return Ok(self.out.array(at, value.to_be_bytes())),
+                    Err(_) => {}
+                }
             };
         }
         match fixed {
             Fixed::Bool => match value {
-                0 | 1 => self.out.array([(value == 1).into()]),
-                _ => return Err(out_of_range()),
+                0 | 1 => return Ok(self.out.array(at, [(value == 1).into()])),
+                _ => {}
             },
             Fixed::Int8 => integer!(i8),
             Fixed::Int16 => integer!(i16),
             Fixed::Uint16 => integer!(u16),
             Fixed::Int32 => integer!(i32),
             Fixed::Uint32 => integer!(u32),
-            Fixed::Int64 => integer!(i64),
+            Fixed::Int64 => return Ok(self.out.array(at, value.to_be_bytes())),
             Fixed::Float64 | Fixed::Uuid => return Err(wrong_type(fixed.name())),
         }
-        Ok(())
+        Err(EncodeErrorKind::OutOfRange(fixed.name()).into())
     }
 }
 
@@ -347,34 +328,6 @@ fn length(length: usize) -> Result<u32, Unwinding> {
     match i32::try_from(length) {
         Ok(length) => Ok(length.unsigned_abs()),
         Err(_) => Err(EncodeErrorKind::TooLong(length).into()),
-    }
-}
-
-/// The compact length of what has one of a single byte: how many bytes it has, and 1.
-#[inline(always)]
-fn short_length(octets: &[u8]) -> Option<u8> {
-    u8::try_from(octets.len() + 1).ok().filter(|&length| length < 0x80)
-}
-
-/// Writes what is commonest and fits into `room`, from `at` on: the offset after it. `None` for all else.
-#[inline(always)]
-fn quick(room: &mut [u8], at: usize, wire: WireType, value: &Value) -> Option<usize> {
-    match (wire, value) {
-        (WireType::String { compact: true, .. }, Value::String(text)) => {
-            prefixed(room, at, [short_length(text.as_bytes())?], text.as_bytes())
-        }
-        (WireType::String { compact: false, .. }, Value::String(text)) => {
-            prefixed(room, at, i16::try_from(text.len()).ok()?.to_be_bytes(), text.as_bytes())
-        }
-        (WireType::Fixed(fixed), &Value::Integer(value)) => match fixed {
-            Fixed::Int8 => array(room, at, i8::try_from(value).ok()?.to_be_bytes()),
-            Fixed::Int16 => array(room, at, i16::try_from(value).ok()?.to_be_bytes()),
-            Fixed::Int32 => array(room, at, i32::try_from(value).ok()?.to_be_bytes()),
-            Fixed::Int64 => array(room, at, value.to_be_bytes()),
-            _ => None,
-        },
-        (WireType::Fixed(Fixed::Bool), &Value::Bool(value)) => array(room, at, [value.into()]),
-        _ => None,
     }
 }
 

@@ -206,6 +206,16 @@ pub(crate) struct AbsentField {
     pub name: Arc<str>,
     pub ignorable: bool,
     pub default: Value,
+    /// How many untagged fields of the struct come before it.
+    pub place: usize,
+}
+
+/// What may come next where fields come in the order of the definition.
+#[derive(Clone, Debug)]
+pub(crate) struct Due {
+    pub name: Arc<str>,
+    /// How it is written; `None` if this version lacks it and it may be dropped.
+    pub wire: Option<WireType>,
 }
 
 /// A struct of a layout; number 0 is the message itself.
@@ -225,6 +235,8 @@ pub struct StructLayout {
     pub(crate) names: Vec<Arc<str>>,
     /// Types of its untagged fields.
     pub(crate) wires: Vec<WireType>,
+    /// Its untagged fields in the order of the definition, and between them those that this version may drop.
+    pub(crate) due: Vec<Due>,
     pub(crate) absent: Vec<AbsentField>,
     pub(crate) steps: Vec<Step>,
     pub(crate) run: Vec<RunField>,
@@ -495,6 +507,7 @@ impl Lowering<'_> {
             smallest: 0,
             names: Vec::new(),
             wires: Vec::new(),
+            due: Vec::new(),
             absent: Vec::new(),
             steps: Vec::new(),
             run: Vec::new(),
@@ -508,7 +521,8 @@ impl Lowering<'_> {
                     (FieldDefault::Zero, FieldType::Struct(_)) => Value::Struct(StructValue::default()),
                     _ => self.default(spec, &spec.field_type, &place)?,
                 };
-                absent.push(AbsentField { name: spec.name.clone(), ignorable: spec.ignorable, default });
+                let (name, place) = (spec.name.clone(), untagged.len());
+                absent.push(AbsentField { name, ignorable: spec.ignorable, default, place });
                 continue;
             }
             let is_tagged = spec.tagged_versions.contains(self.version);
@@ -618,9 +632,13 @@ fn plan(fields: &[Field], structs: &mut [StructLayout], id: u16) {
     let (mut steps, mut run): (Vec<Step>, Vec<RunField>) = (Vec::new(), Vec::new());
     let all = structure.fields.iter().chain(&structure.tagged).filter_map(|&number| fields.get(usize::from(number)));
     let names = all.map(|field| field.name.clone()).collect();
-    let mut wires = Vec::new();
-    for &number in &structure.fields {
+    let (mut wires, mut due) = (Vec::new(), Vec::new());
+    let mut absent = structure.absent.iter().filter(|absent| absent.ignorable).peekable();
+    let dropped = |absent: &AbsentField| Due { name: absent.name.clone(), wire: None };
+    for (place, &number) in structure.fields.iter().enumerate() {
         let Some(field) = fields.get(usize::from(number)) else { continue };
+        due.extend(std::iter::from_fn(|| absent.next_if(|absent| absent.place <= place)).map(dropped));
+        due.push(Due { name: field.name.clone(), wire: Some(field.wire) });
         smallest = smallest.saturating_add(smallest_field(structs, field.wire));
         wires.push(field.wire);
         let fixed = match field.wire {
@@ -648,9 +666,10 @@ fn plan(fields: &[Field], structs: &mut [StructLayout], id: u16) {
             (*count, *size) = (*count + 1, end);
         }
     }
+    due.extend(absent.map(dropped));
     if let Some(structure) = structs.get_mut(usize::from(id)) {
         (structure.smallest, structure.steps, structure.run) = (smallest, steps, run);
-        (structure.names, structure.wires) = (names, wires);
+        (structure.names, structure.wires, structure.due) = (names, wires, due);
     }
 }
 

@@ -211,63 +211,35 @@ fn look_at<const SIZE: usize>(window: &[u8; SIZE]) -> (u8, u8) {
     })
 }
 
-/// Writes primitives to a buffer.
+/// A buffer that primitives are written to. Each write takes the offset to write at and gives the one after what it wrote,
+/// which the caller keeps in a register: each write waits for the one before it.
 ///
 /// What is written goes to a place that is there already, a few bytes at a time, rather than to the end of a `Vec`, whose
 /// length would be read and written around every byte.
 #[derive(Debug, Default)]
 pub struct Writer {
-    /// Up to `at` what is written; after it what may be overwritten.
+    /// What is written, and after it what may be overwritten.
     bytes: Vec<u8>,
-    at: usize,
 }
 
 impl Writer {
-    /// Writes after what `bytes` holds; its capacity is used.
-    pub fn after(bytes: Vec<u8>) -> Writer {
-        Writer { at: bytes.len(), bytes }
+    /// Writes to these bytes, mostly from their end on; their capacity is used.
+    pub fn new(bytes: Vec<u8>) -> Writer {
+        Writer { bytes }
     }
 
-    /// All that the buffer holds.
-    pub fn into_bytes(mut self) -> Vec<u8> {
-        self.bytes.truncate(self.at);
+    /// The bytes up to offset `end`, which all that counts is before.
+    pub fn into_bytes(mut self, end: usize) -> Vec<u8> {
+        self.bytes.truncate(end);
         self.bytes
-    }
-
-    /// How many bytes the buffer holds.
-    #[inline(always)]
-    pub fn position(&self) -> usize {
-        self.at
-    }
-
-    /// The buffer with what may be overwritten, and where that starts.
-    #[inline(always)]
-    pub(crate) fn room(&mut self) -> (&mut [u8], usize) {
-        (&mut self.bytes, self.at)
-    }
-
-    /// Goes on at an offset up to which [`Writer::room`] was written.
-    #[inline(always)]
-    pub(crate) fn advance(&mut self, to: usize) {
-        self.at = to;
-    }
-
-    /// Lets `write` write, with more room where there was too little for it.
-    #[inline(always)]
-    fn write(&mut self, size: usize, write: impl Fn(&mut [u8], usize) -> Option<usize>) {
-        if let Some(end) = write(&mut self.bytes, self.at) {
-            self.at = end;
-            return;
-        }
-        self.grow(size);
-        self.at = write(&mut self.bytes, self.at).unwrap_or(self.at);
     }
 
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, size: usize) {
+    fn grow(&mut self, at: usize, size: usize) {
         const LEAST: usize = 64;
-        let (needed, twice) = (self.at + size, self.bytes.len() * 2 + LEAST);
+        let needed = at.saturating_add(size);
+        let twice = self.bytes.len() * 2 + LEAST;
         // No more is made ready than the output may need, and nothing is allocated while there is capacity.
         let capacity = self.bytes.capacity();
         let size = if needed <= capacity { twice.min(capacity) } else { twice };
@@ -276,80 +248,87 @@ impl Writer {
 
     /// So many bytes.
     #[inline(always)]
-    pub fn array<const N: usize>(&mut self, bytes: [u8; N]) {
-        self.write(N, |room, at| array(room, at, bytes));
+    pub fn array<const N: usize>(&mut self, at: usize, bytes: [u8; N]) -> usize {
+        match array(&mut self.bytes, at, bytes) {
+            Some(end) => end,
+            None => self.slice(at, &bytes),
+        }
     }
 
     /// Bytes as they are.
-    #[inline(always)]
-    pub fn slice(&mut self, bytes: &[u8]) {
-        self.prefixed([], bytes);
+    #[inline(never)]
+    pub fn slice(&mut self, at: usize, bytes: &[u8]) -> usize {
+        let end = at + bytes.len();
+        if self.bytes.len() < end {
+            self.grow(at, bytes.len());
+        }
+        if let Some(room) = self.bytes.get_mut(at..end) {
+            room.copy_from_slice(bytes);
+        }
+        end
     }
 
-    /// A length and what it is the length of.
+    /// Text of a usual size, 4 to 126 bytes, and before it its length: in one byte and one too great, which is the compact
+    /// form, or as an int16. `None` of any other, or where there is no room left: it is not written.
+    // Little code, to be inlined where text is written. Two halves that overlap are cheaper to copy than by a call.
     #[inline(always)]
-    pub fn prefixed<const N: usize>(&mut self, length: [u8; N], bytes: &[u8]) {
-        self.write(N + bytes.len(), |room, at| prefixed(room, at, length, bytes));
+    pub(crate) fn usual_text<const COMPACT: bool>(&mut self, at: usize, text: &[u8]) -> Option<usize> {
+        let (size, length) = (text.len(), text.len() as u8);
+        if size > 126 {
+            return None;
+        }
+        let prefix = if COMPACT { 1 } else { 2 };
+        let room = self.bytes.get_mut(at..)?.get_mut(..prefix + size)?;
+        if COMPACT {
+            *room.first_chunk_mut()? = [length + 1];
+        } else {
+            *room.first_chunk_mut()? = [0, length];
+        }
+        let room = room.get_mut(prefix..)?;
+        macro_rules! in_halves_of {
+            ($size:literal) => {{
+                *room.first_chunk_mut::<$size>()? = *text.first_chunk()?;
+                *room.last_chunk_mut::<$size>()? = *text.last_chunk()?;
+            }};
+        }
+        if size >= 32 {
+            room.copy_from_slice(text);
+        } else if size >= 16 {
+            in_halves_of!(16);
+        } else if size >= 8 {
+            in_halves_of!(8);
+        } else {
+            in_halves_of!(4);
+        }
+        Some(at + prefix + size)
     }
 
     /// An unsigned varint, in as few bytes as it takes.
     #[inline(always)]
-    pub fn uvarint(&mut self, value: u32) {
+    pub fn uvarint(&mut self, at: usize, value: u32) -> usize {
         if value < 0x80 {
-            return self.array([(value & 0x7f) as u8]);
+            return self.array(at, [(value & 0x7f) as u8]);
         }
         if value < 0x4000 {
-            return self.array([(value & 0x7f) as u8 | 0x80, (value >> 7 & 0x7f) as u8]);
+            return self.array(at, [(value & 0x7f) as u8 | 0x80, (value >> 7 & 0x7f) as u8]);
         }
         // Eight bytes at once, of which those that count stay: cheaper than a loop, whose end is hard to predict.
         let (bytes, size) = uvarint_bytes(value);
-        self.write(bytes.len(), |room, at| array(room, at, bytes).map(|_| at + size));
+        self.array(at, bytes);
+        at + size
     }
 
-    /// What was written from this position on.
-    pub(crate) fn written(&self, position: usize) -> &[u8] {
-        self.bytes.get(position..self.at).unwrap_or_default()
-    }
-
-    /// Forgets what was written from this position on.
-    pub(crate) fn back_to(&mut self, position: usize) {
-        self.at = position.min(self.at);
+    /// What was written between two offsets.
+    pub(crate) fn written(&self, start: usize, end: usize) -> &[u8] {
+        self.bytes.get(start..end).unwrap_or_default()
     }
 }
 
 /// Writes so many bytes to `room` from `at` on: the offset after them; `None` if there is no place.
 #[inline(always)]
-pub(crate) fn array<const N: usize>(room: &mut [u8], at: usize, bytes: [u8; N]) -> Option<usize> {
+fn array<const N: usize>(room: &mut [u8], at: usize, bytes: [u8; N]) -> Option<usize> {
     *room.get_mut(at..)?.first_chunk_mut()? = bytes;
     Some(at + N)
-}
-
-/// The same of a length and what it is the length of. Short bytes, as nearly all are, are copied in two halves that overlap,
-/// which is cheaper than a call.
-#[inline(always)]
-pub(crate) fn prefixed<const N: usize>(room: &mut [u8], at: usize, length: [u8; N], bytes: &[u8]) -> Option<usize> {
-    let (prefix, room) = room.get_mut(at..)?.split_first_chunk_mut()?;
-    let room = room.get_mut(..bytes.len())?;
-    *prefix = length;
-    let end = at + N + bytes.len();
-    macro_rules! in_halves_of {
-        ($size:literal) => {
-            if let (Some(first), Some(last)) = (bytes.first_chunk::<$size>(), bytes.last_chunk::<$size>()) {
-                *room.first_chunk_mut()? = *first;
-                *room.last_chunk_mut()? = *last;
-                return Some(end);
-            }
-        };
-    }
-    if bytes.len() > 32 {
-        room.copy_from_slice(bytes);
-        return Some(end);
-    }
-    in_halves_of!(16);
-    in_halves_of!(8);
-    in_halves_of!(4);
-    room.iter_mut().zip(bytes).for_each(|(to, byte)| *to = *byte);
-    Some(end)
 }
 
 /// Writes an unsigned varint at the end of `out`, in as few bytes as it takes.
@@ -441,10 +420,10 @@ mod tests {
     fn a_written_uvarint_is_what_the_guide_says_and_read_back() {
         let powers = (0..32).map(|bit| 1_u32 << bit);
         for value in powers.flat_map(|power| [power, power - 1, power + 1, power.wrapping_mul(0x5555), !power]) {
-            let (mut out, mut writer) = (vec![7], Writer::after(vec![7]));
+            let (mut out, mut writer) = (vec![7], Writer::new(vec![7]));
             write_uvarint(&mut out, value);
-            writer.uvarint(value);
-            assert_eq!((out.split_off(1), writer.written(1)), (uvarint(value), &*uvarint(value)));
+            let end = writer.uvarint(1, value);
+            assert_eq!((out.split_off(1), writer.written(1, end)), (uvarint(value), &*uvarint(value)));
             assert_eq!(read(&uvarint(value)), Ok((value, false, false)));
         }
     }
@@ -454,16 +433,38 @@ mod tests {
         for before in [0, 1, 63, 64, 65, 130] {
             for length in 0..100_u8 {
                 let (before, bytes): (Vec<u8>, Vec<u8>) = (vec![0xee; before], (0..length).collect());
-                let mut writer = Writer::after(before.clone());
-                writer.array([1, 2, 3]);
-                writer.slice(&bytes);
-                writer.prefixed([4, 5], &bytes);
-                let due = [&before, &[1, 2, 3][..], &bytes, &[4, 5], &bytes].concat();
-                assert_eq!((writer.position(), writer.written(before.len())), (due.len(), &due[before.len()..]));
-                writer.array([6]);
-                writer.back_to(due.len());
-                writer.back_to(due.len() + 1);
-                assert_eq!(writer.into_bytes(), due);
+                let mut writer = Writer::new(before.clone());
+                let mut at = writer.array(before.len(), [1, 2, 3]);
+                at = writer.slice(at, &bytes);
+                let due = [&before, &[1, 2, 3][..], &bytes].concat();
+                assert_eq!((at, writer.written(before.len(), at)), (due.len(), &due[before.len()..]));
+                // What came after it is forgotten.
+                assert_eq!(writer.array(at, [6]), at + 1);
+                assert_eq!(writer.into_bytes(at), due);
+            }
+        }
+    }
+
+    #[test]
+    fn text_of_a_usual_size_is_written_with_its_length() {
+        for size in 0..=255_u8 {
+            let text: Vec<u8> = (0..size).map(|byte| byte ^ 0x55).collect();
+            for (compact, length) in [(true, vec![size.wrapping_add(1)]), (false, vec![0, size])] {
+                let due = [&[1, 2, 3][..], &length, &text].concat();
+                let write = |writer: &mut Writer| match compact {
+                    true => writer.usual_text::<true>(3, &text),
+                    false => writer.usual_text::<false>(3, &text),
+                };
+                let mut writer = Writer::new([&due[..3], &[0xee; 300][..]].concat());
+                let end = write(&mut writer);
+                assert_eq!(end, (4..=126).contains(&size).then_some(due.len()), "{size}");
+                if let Some(end) = end {
+                    assert_eq!(writer.written(0, end), due);
+                    assert_eq!(writer.written(due.len(), 303), vec![0xee; 303 - due.len()]);
+                }
+                for (room, end) in [(due.len(), end), (due.len() - 1, None), (4, None), (3, None), (2, None)] {
+                    assert_eq!(write(&mut Writer::new(vec![0xee; room])), end, "{size} in {room}");
+                }
             }
         }
     }
@@ -472,16 +473,16 @@ mod tests {
     fn room_is_made_seldom_and_not_while_there_is_capacity() {
         let bytes = Vec::with_capacity(1_000);
         let (place, capacity) = (bytes.as_ptr(), bytes.capacity());
-        let mut writer = Writer::after(bytes);
-        (0..capacity).for_each(|_| writer.array([1]));
-        let bytes = writer.into_bytes();
+        let mut writer = Writer::new(bytes);
+        let end = (0..capacity).fold(0, |at, _| writer.array(at, [1]));
+        let bytes = writer.into_bytes(end);
         assert_eq!((bytes.as_ptr(), bytes.capacity(), bytes.len()), (place, capacity, capacity));
 
         let (mut writer, mut grown) = (Writer::default(), Vec::new());
-        for _ in 0..100_000 {
-            writer.array([1]);
+        for at in 0..100_000 {
+            let end = writer.array(at, [1]);
             let room = writer.bytes.len();
-            assert!(room <= 2 * writer.position() + 64, "{room} bytes are ready for {}", writer.position());
+            assert!(room <= 2 * end + 64, "{room} bytes are ready for {end}");
             if grown.last() != Some(&room) {
                 grown.push(room);
             }

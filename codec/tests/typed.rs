@@ -145,7 +145,7 @@ fn what_does_not_fit_is_refused_with_its_path() {
     assert_eq!(refused(&layout, [1_i64, 1 << 31]), at("Numbers[1]", EncodeErrorKind::OutOfRange("int32")));
     assert_eq!(refused(&layout, "1"), at("Numbers", EncodeErrorKind::Type("array")));
     assert_eq!(refused(&layout, None::<i32>), at("Numbers", EncodeErrorKind::NullNotAllowed));
-    assert_eq!(refused(&layout, [None::<i32>]), at("Numbers[0]", EncodeErrorKind::Type("int32")));
+    assert_eq!(refused(&layout, [None::<i32>]), at("Numbers[0]", EncodeErrorKind::NullNotAllowed));
     let json = serde_json::json!({ "Nope": 1 });
     let nope = EncodeErrorKind::UnknownField("Nope".to_owned());
     assert_eq!(serialize(&layout, &json).map_err(|error| (error.path, error.kind)), Err((String::new(), nope)));

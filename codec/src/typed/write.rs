@@ -1,11 +1,12 @@
 //! A layout as a `Serializer`: straight to bytes where the fields of a struct come in the layout's order.
 
-use crate::encode::{Encoder, wrong_type};
+use crate::encode::{At, Encoder, wrong_type};
 use crate::error::{EncodeError, EncodeErrorKind};
-use crate::layout::{Field, Fixed, Layout, StructLayout, WireType};
+use crate::layout::{Due, Field, Fixed, Layout, StructLayout, WireType};
 use crate::tree::{Float64, Unwinding, Value, parse_uuid, untyped};
 use serde::ser::{self, Impossible, Serialize};
 use std::fmt;
+use std::hint::cold_path;
 
 /// Writes a value of a type of the caller's as a message.
 pub fn serialize<T: Serialize + ?Sized>(layout: &Layout, value: &T) -> Result<Vec<u8>, EncodeError> {
@@ -20,7 +21,7 @@ pub fn serialize<T: Serialize + ?Sized>(layout: &Layout, value: &T) -> Result<Ve
 /// be, or where it is at its default. Quickest where fields stand in the order of the definition.
 pub fn serialize_into<T: Serialize + ?Sized>(layout: &Layout, value: &T, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     let wire = WireType::Struct { id: 0, nullable: false };
-    Encoder::run(layout, out, |encoder| value.serialize(To { encoder, wire, field: None }))
+    Encoder::run(layout, out, |encoder, at| value.serialize(To { encoder, at, wire, tagged: false }))
 }
 
 impl fmt::Display for Unwinding {
@@ -37,51 +38,60 @@ impl ser::Error for Unwinding {
     }
 }
 
-/// Where one value is to be written, and as what.
+/// Where one value is to be written, and as what. The offset goes in and comes out by value, as in the [`Encoder`].
 struct To<'e, 'l> {
     encoder: &'e mut Encoder<'l>,
+    at: usize,
     wire: WireType,
-    /// The field it is of; `None` for the message itself and for elements.
-    field: Option<&'l Field>,
+    /// Whether it is that of a tagged field.
+    tagged: bool,
 }
 
 impl<'e, 'l> To<'e, 'l> {
     /// A scalar, text or null.
-    #[inline]
-    fn value(self, value: &Value) -> Result<(), Unwinding> {
-        match (self.field, self.wire) {
-            (_, WireType::Fixed(fixed)) => self.encoder.fixed(fixed, value),
-            (Some(field), wire) => self.encoder.value(wire, field.tag.is_some(), value),
-            (None, _) if *value == Value::Null => Err(EncodeErrorKind::NullNotAllowed.into()),
-            (None, _) => Err(self.wrong_type()),
-        }
+    #[inline(never)]
+    fn value(self, value: &Value) -> At {
+        self.encoder.value(self.at, self.wire, self.tagged, value)
     }
 
     #[cold]
+    #[inline(never)]
     fn wrong_type(&self) -> Unwinding {
         wrong_type(self.wire.name())
     }
 
-    #[inline]
-    fn integer(self, value: impl TryInto<i64>) -> Result<(), Unwinding> {
+    #[cold]
+    #[inline(never)]
+    fn uuid_text(self, text: &str) -> At {
+        match (self.wire, parse_uuid(text)) {
+            (WireType::Fixed(Fixed::Uuid), Some(uuid)) => self.value(&Value::Uuid(uuid)),
+            (WireType::Fixed(Fixed::Uuid), None) => {
+                Err(EncodeErrorKind::Text(format!("{text:?} is not a uuid")).into())
+            }
+            _ => Err(self.wrong_type()),
+        }
+    }
+
+    /// An integer of whatever type, which may be another than the field's.
+    #[inline(never)]
+    fn integer(self, value: impl TryInto<i64>) -> At {
         match (value.try_into(), self.wire) {
-            (Ok(value), WireType::Fixed(fixed)) => self.encoder.integer(fixed, value),
+            (Ok(value), WireType::Fixed(fixed)) => self.encoder.integer(self.at, fixed, value),
             (Err(_), WireType::Fixed(fixed)) => Err(EncodeErrorKind::OutOfRange(fixed.name()).into()),
             _ => Err(self.wrong_type()),
         }
     }
 
+    #[inline(always)]
     fn structure(self) -> Result<Fields<'e, 'l>, Unwinding> {
         let WireType::Struct { id, nullable } = self.wire else { return Err(self.wrong_type()) };
-        if nullable {
-            // 1 in both forms of the marker (KIP-893).
-            self.encoder.out.array([1]);
-        }
+        // 1 in both forms of the marker (KIP-893).
+        let at = if nullable { self.encoder.out.array(self.at, [1]) } else { self.at };
         let structure = self.encoder.layout.structure(id);
-        let (scattered, tagged) = (Vec::new(), Vec::new());
-        Ok(Fields { encoder: self.encoder, structure, next: 0, scattered, tagged, key: None })
+        Ok(Fields { encoder: self.encoder, structure, progress: Progress { at, due: structure.due.iter(), odd: None } })
     }
 
+    #[inline(always)]
     fn sequence(self, count: Option<usize>) -> Result<Sequence<'e, 'l>, Unwinding> {
         let (compact, of) = match self.wire {
             WireType::Array { compact, element, .. } => (compact, Of::Elements(element.wire(compact))),
@@ -89,138 +99,139 @@ impl<'e, 'l> To<'e, 'l> {
             WireType::Fixed(Fixed::Uuid) => (false, Of::Uuid),
             _ => return Err(self.wrong_type()),
         };
-        let start = self.encoder.out.position();
         let expected = count.unwrap_or_default();
-        if !matches!(of, Of::Uuid) {
-            self.encoder.length(compact, expected)?;
-        }
-        Ok(Sequence { encoder: self.encoder, compact, of, start, expected, count: 0 })
+        let at = match of {
+            Of::Uuid => self.at,
+            Of::Elements(_) | Of::Octets => self.encoder.length(self.at, compact, expected)?,
+        };
+        Ok(Sequence { encoder: self.encoder, compact, of, start: self.at, at, expected, count: 0 })
     }
 }
 
 impl<'e, 'l> ser::Serializer for To<'e, 'l> {
-    type Ok = ();
+    type Ok = usize;
     type Error = Unwinding;
     type SerializeSeq = Sequence<'e, 'l>;
     type SerializeTuple = Sequence<'e, 'l>;
     type SerializeTupleStruct = Sequence<'e, 'l>;
-    type SerializeTupleVariant = Impossible<(), Unwinding>;
-    type SerializeMap = Fields<'e, 'l>;
+    type SerializeTupleVariant = Impossible<usize, Unwinding>;
+    type SerializeMap = Entries<'e, 'l>;
     type SerializeStruct = Fields<'e, 'l>;
-    type SerializeStructVariant = Impossible<(), Unwinding>;
+    type SerializeStructVariant = Impossible<usize, Unwinding>;
 
-    #[inline]
-    fn serialize_bool(self, value: bool) -> Result<(), Unwinding> {
+    #[inline(always)]
+    fn serialize_bool(self, value: bool) -> At {
         match self.wire {
-            WireType::Fixed(Fixed::Bool) => self.encoder.out.array([value.into()]),
-            _ => return Err(self.wrong_type()),
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn serialize_i8(self, value: i8) -> Result<(), Unwinding> {
-        self.integer(value)
-    }
-
-    #[inline]
-    fn serialize_i16(self, value: i16) -> Result<(), Unwinding> {
-        self.integer(value)
-    }
-
-    #[inline]
-    fn serialize_i32(self, value: i32) -> Result<(), Unwinding> {
-        self.integer(value)
-    }
-
-    #[inline]
-    fn serialize_i64(self, value: i64) -> Result<(), Unwinding> {
-        self.integer(value)
-    }
-
-    fn serialize_u8(self, value: u8) -> Result<(), Unwinding> {
-        self.integer(value)
-    }
-
-    fn serialize_u16(self, value: u16) -> Result<(), Unwinding> {
-        self.integer(value)
-    }
-
-    fn serialize_u32(self, value: u32) -> Result<(), Unwinding> {
-        self.integer(value)
-    }
-
-    fn serialize_u64(self, value: u64) -> Result<(), Unwinding> {
-        self.integer(value)
-    }
-
-    fn serialize_f32(self, value: f32) -> Result<(), Unwinding> {
-        self.value(&Value::Float(Float64::from(f64::from(value))))
-    }
-
-    fn serialize_f64(self, value: f64) -> Result<(), Unwinding> {
-        self.value(&Value::Float(Float64::from(value)))
-    }
-
-    fn serialize_char(self, value: char) -> Result<(), Unwinding> {
-        self.serialize_str(value.encode_utf8(&mut [0; 4]))
-    }
-
-    #[inline]
-    fn serialize_str(self, value: &str) -> Result<(), Unwinding> {
-        match self.wire {
-            WireType::String { compact, .. } => self.encoder.text(compact, value.as_bytes()),
-            WireType::Fixed(Fixed::Uuid) => match parse_uuid(value) {
-                Some(uuid) => self.value(&Value::Uuid(uuid)),
-                None => Err(EncodeErrorKind::Text(format!("{value:?} is not a uuid")).into()),
-            },
+            WireType::Fixed(Fixed::Bool) => Ok(self.encoder.out.array(self.at, [value.into()])),
             _ => Err(self.wrong_type()),
         }
     }
 
-    fn serialize_bytes(self, value: &[u8]) -> Result<(), Unwinding> {
+    #[inline(always)]
+    fn serialize_i8(self, value: i8) -> At {
+        match self.wire {
+            WireType::Fixed(Fixed::Int8) => Ok(self.encoder.out.array(self.at, value.to_be_bytes())),
+            _ => self.integer(value),
+        }
+    }
+
+    #[inline(always)]
+    fn serialize_i16(self, value: i16) -> At {
+        match self.wire {
+            WireType::Fixed(Fixed::Int16) => Ok(self.encoder.out.array(self.at, value.to_be_bytes())),
+            _ => self.integer(value),
+        }
+    }
+
+    #[inline(always)]
+    fn serialize_i32(self, value: i32) -> At {
+        match self.wire {
+            WireType::Fixed(Fixed::Int32) => Ok(self.encoder.out.array(self.at, value.to_be_bytes())),
+            _ => self.integer(value),
+        }
+    }
+
+    #[inline(always)]
+    fn serialize_i64(self, value: i64) -> At {
+        match self.wire {
+            WireType::Fixed(Fixed::Int64) => Ok(self.encoder.out.array(self.at, value.to_be_bytes())),
+            _ => self.integer(value),
+        }
+    }
+
+    fn serialize_u8(self, value: u8) -> At {
+        self.integer(value)
+    }
+
+    fn serialize_u16(self, value: u16) -> At {
+        self.integer(value)
+    }
+
+    fn serialize_u32(self, value: u32) -> At {
+        self.integer(value)
+    }
+
+    fn serialize_u64(self, value: u64) -> At {
+        self.integer(value)
+    }
+
+    fn serialize_f32(self, value: f32) -> At {
+        self.value(&Value::Float(Float64::from(f64::from(value))))
+    }
+
+    fn serialize_f64(self, value: f64) -> At {
+        self.value(&Value::Float(Float64::from(value)))
+    }
+
+    fn serialize_char(self, value: char) -> At {
+        self.serialize_str(value.encode_utf8(&mut [0; 4]))
+    }
+
+    #[inline(always)]
+    fn serialize_str(self, value: &str) -> At {
+        match self.wire {
+            WireType::String { compact, .. } => self.encoder.text(self.at, compact, value.as_bytes()),
+            _ => self.uuid_text(value),
+        }
+    }
+
+    fn serialize_bytes(self, value: &[u8]) -> At {
         match (self.wire, <[u8; 16]>::try_from(value)) {
-            (WireType::Bytes { compact, .. }, _) => self.encoder.octets(compact, value),
+            (WireType::Bytes { compact, .. }, _) => self.encoder.octets(self.at, compact, value),
             // Text that is not UTF-8.
-            (WireType::String { compact, .. }, _) => self.encoder.text(compact, value),
+            (WireType::String { compact, .. }, _) => self.encoder.text(self.at, compact, value),
             (WireType::Fixed(Fixed::Uuid), Ok(uuid)) => self.value(&Value::Uuid(uuid)),
             _ => Err(self.wrong_type()),
         }
     }
 
-    #[inline]
-    fn serialize_none(self) -> Result<(), Unwinding> {
-        self.value(&Value::Null)
+    #[inline(always)]
+    fn serialize_none(self) -> At {
+        self.encoder.null(self.at, self.wire, self.tagged)
     }
 
-    #[inline]
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), Unwinding> {
+    #[inline(always)]
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> At {
         value.serialize(self)
     }
 
-    fn serialize_unit(self) -> Result<(), Unwinding> {
-        self.value(&Value::Null)
+    fn serialize_unit(self) -> At {
+        self.serialize_none()
     }
 
-    fn serialize_unit_struct(self, _: &'static str) -> Result<(), Unwinding> {
+    fn serialize_unit_struct(self, _: &'static str) -> At {
         Err(self.wrong_type())
     }
 
-    fn serialize_unit_variant(self, _: &'static str, _: u32, name: &'static str) -> Result<(), Unwinding> {
+    fn serialize_unit_variant(self, _: &'static str, _: u32, name: &'static str) -> At {
         self.serialize_str(name)
     }
 
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Result<(), Unwinding> {
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> At {
         value.serialize(self)
     }
 
-    fn serialize_newtype_variant<T: Serialize + ?Sized>(
-        self,
-        _: &'static str,
-        _: u32,
-        _: &'static str,
-        _: &T,
-    ) -> Result<(), Unwinding> {
+    fn serialize_newtype_variant<T: Serialize + ?Sized>(self, _: &'static str, _: u32, _: &'static str, _: &T) -> At {
         Err(self.wrong_type())
     }
 
@@ -242,12 +253,12 @@ impl<'e, 'l> ser::Serializer for To<'e, 'l> {
         _: u32,
         _: &'static str,
         _: usize,
-    ) -> Result<Impossible<(), Unwinding>, Unwinding> {
+    ) -> Result<Impossible<usize, Unwinding>, Unwinding> {
         Err(self.wrong_type())
     }
 
-    fn serialize_map(self, _: Option<usize>) -> Result<Fields<'e, 'l>, Unwinding> {
-        self.structure()
+    fn serialize_map(self, _: Option<usize>) -> Result<Entries<'e, 'l>, Unwinding> {
+        Ok(Entries { fields: self.structure()?, key: None })
     }
 
     fn serialize_struct(self, _: &'static str, _: usize) -> Result<Fields<'e, 'l>, Unwinding> {
@@ -260,7 +271,7 @@ impl<'e, 'l> ser::Serializer for To<'e, 'l> {
         _: u32,
         _: &'static str,
         _: usize,
-    ) -> Result<Impossible<(), Unwinding>, Unwinding> {
+    ) -> Result<Impossible<usize, Unwinding>, Unwinding> {
         Err(self.wrong_type())
     }
 
@@ -283,49 +294,55 @@ struct Sequence<'e, 'l> {
     of: Of,
     /// Where the count stands.
     start: usize,
+    at: usize,
     /// The count that stands there.
     expected: usize,
     count: usize,
 }
 
 impl Sequence<'_, '_> {
-    #[inline]
+    #[inline(always)]
     fn element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Unwinding> {
         let index = self.count;
         self.count += 1;
-        let wire = match self.of {
-            Of::Elements(wire) => wire,
-            Of::Octets | Of::Uuid => return self.octet(value).map_err(|error| error.in_element(index)),
+        let written = match self.of {
+            Of::Elements(wire) => value.serialize(To { encoder: self.encoder, at: self.at, wire, tagged: false }),
+            Of::Octets | Of::Uuid => octet(self.encoder, self.at, value),
         };
-        value.serialize(To { encoder: self.encoder, wire, field: None }).map_err(|error| error.in_element(index))
-    }
-
-    /// A byte, which the protocol has no number type for: the lower half of a wider one.
-    fn octet<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Unwinding> {
-        let at = self.encoder.out.position();
-        value.serialize(To { encoder: self.encoder, wire: WireType::Fixed(Fixed::Uint16), field: None })?;
-        let &[0, byte] = self.encoder.out.written(at) else {
-            return Err(EncodeErrorKind::OutOfRange("byte").into());
-        };
-        self.encoder.out.back_to(at);
-        self.encoder.out.array([byte]);
+        self.at = written.map_err(|error| error.in_element(index))?;
         Ok(())
     }
 
-    fn finish(self) -> Result<(), Unwinding> {
+    #[inline(always)]
+    fn finish(self) -> At {
         match self.of {
-            Of::Uuid if self.count == 16 => return Ok(()),
-            Of::Uuid => return Err(wrong_type("uuid")),
-            Of::Elements(_) | Of::Octets if self.count == self.expected => return Ok(()),
-            _ => {}
+            Of::Elements(_) | Of::Octets if self.count == self.expected => Ok(self.at),
+            _ => self.count_again(),
         }
-        // The count was not known before, or was not told right.
-        let before = Encoder::apart(self.encoder.layout, |encoder| encoder.length(self.compact, self.expected))?;
-        let elements = self.encoder.out.written(self.start).to_vec();
-        self.encoder.out.back_to(self.start);
-        self.encoder.length(self.compact, self.count)?;
-        self.encoder.out.slice(elements.get(before.len()..).unwrap_or_default());
-        Ok(())
+    }
+
+    /// The count was not known before, or was not told right.
+    #[inline(never)]
+    fn count_again(self) -> At {
+        match self.of {
+            Of::Uuid if self.count == 16 => return Ok(self.at),
+            Of::Uuid => return Err(wrong_type("uuid")),
+            Of::Elements(_) | Of::Octets => {}
+        }
+        let before = Encoder::apart(self.encoder.layout, |encoder| encoder.length(0, self.compact, self.expected))?;
+        let elements = self.encoder.out.written(self.start + before.len(), self.at).to_vec();
+        let at = self.encoder.length(self.start, self.compact, self.count)?;
+        Ok(self.encoder.out.slice(at, &elements))
+    }
+}
+
+/// A byte, which the protocol has no number type for: the lower half of a wider one.
+#[inline(never)]
+fn octet<T: Serialize + ?Sized>(encoder: &mut Encoder<'_>, at: usize, value: &T) -> At {
+    let end = value.serialize(To { encoder, at, wire: WireType::Fixed(Fixed::Uint16), tagged: false })?;
+    match encoder.out.written(at, end) {
+        &[0, byte] => Ok(encoder.out.array(at, [byte])),
+        _ => Err(EncodeErrorKind::OutOfRange("byte").into()),
     }
 }
 
@@ -333,15 +350,16 @@ impl Sequence<'_, '_> {
 macro_rules! serialize_elements {
     ($($kind:ident by $method:ident),*) => {$(
         impl ser::$kind for Sequence<'_, '_> {
-            type Ok = ();
+            type Ok = usize;
             type Error = Unwinding;
 
-            #[inline]
+            #[inline(always)]
             fn $method<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Unwinding> {
                 self.element(value)
             }
 
-            fn end(self) -> Result<(), Unwinding> {
+            #[inline(always)]
+            fn end(self) -> At {
                 self.finish()
             }
         }
@@ -354,128 +372,170 @@ serialize_elements!(SerializeSeq by serialize_element, SerializeTuple by seriali
 struct Fields<'e, 'l> {
     encoder: &'e mut Encoder<'l>,
     structure: &'l StructLayout,
-    /// How many of the untagged fields are written.
-    next: usize,
-    /// Those after them, once one did not come in its turn, by their place.
+    progress: Progress<'l>,
+}
+
+/// How far a struct is written.
+#[derive(Default)]
+struct Progress<'l> {
+    at: usize,
+    /// What is still due while fields come in their turn.
+    due: std::slice::Iter<'l, Due>,
+    odd: Option<Box<Odd>>,
+}
+
+/// Fields of a struct that have to wait.
+#[derive(Default)]
+struct Odd {
+    /// Once an untagged field did not come in its turn: it and those after it by their place, none of which is due.
     scattered: Vec<Option<Vec<u8>>>,
     /// The tagged fields that came, by number, and their payloads.
     tagged: Vec<(u16, Vec<u8>)>,
-    /// The key of a map whose value is still to come.
-    key: Option<String>,
 }
 
-impl<'l> Fields<'_, 'l> {
-    #[inline]
-    fn field<T: Serialize + ?Sized>(&mut self, name: &str, value: &T) -> Result<(), Unwinding> {
-        if let Some(&number) = self.structure.fields.get(self.next)
-            && let field = self.encoder.layout.field(number)
-            && *field.name == *name
-            && self.scattered.is_empty()
-        {
-            self.next += 1;
-            return value
-                .serialize(To { encoder: self.encoder, wire: field.wire, field: Some(field) })
-                .map_err(|error| error.in_field(name));
-        }
-        self.other_field(name, value)
-    }
-
+impl<'l> Progress<'l> {
     /// A field that does not come in its turn, is tagged, or is not one of this version.
+    // By value, so that the common case can be kept in registers.
     #[inline(never)]
-    fn other_field<T: Serialize + ?Sized>(&mut self, name: &str, value: &T) -> Result<(), Unwinding> {
-        let (layout, structure) = (self.encoder.layout, self.structure);
+    fn other_field<T: Serialize + ?Sized>(
+        mut self,
+        encoder: &mut Encoder<'l>,
+        structure: &'l StructLayout,
+        name: &str,
+        value: &T,
+    ) -> Result<Progress<'l>, Unwinding> {
+        let layout = encoder.layout;
+        // Those that the version may drop need not come.
+        let skipped = self.due.clone().take_while(|due| due.wire.is_none() && *due.name != *name).count();
+        if let Some((due, rest)) = self.due.as_slice().get(skipped..).and_then(<[Due]>::split_first)
+            && *due.name == *name
+        {
+            self.due = rest.iter();
+            if let Some(wire) = due.wire {
+                let written = value.serialize(To { encoder, at: self.at, wire, tagged: false });
+                self.at = written.map_err(|error| error.in_field(name))?;
+            }
+            return Ok(self);
+        }
         let is_it = |&number: &u16| *layout.field(number).name == *name;
         let payload = |field: &'l Field| {
-            let write =
-                |encoder: &mut Encoder<'l>| value.serialize(To { encoder, wire: field.wire, field: Some(field) });
-            Encoder::apart(layout, write).map_err(|error| error.in_field(name))
+            let (wire, tagged) = (field.wire, field.tag.is_some());
+            Encoder::apart(layout, |encoder| value.serialize(To { encoder, at: 0, wire, tagged }))
+                .map_err(|error| error.in_field(name))
         };
+        let unknown = || Err(EncodeErrorKind::UnknownField(name.to_owned()).into());
         if let Some(place) = structure.fields.iter().position(is_it) {
-            self.scattered.resize(structure.fields.len(), None);
-            return match (structure.fields.get(place), self.scattered.get_mut(place)) {
-                (Some(&number), Some(written @ None)) if place >= self.next => {
+            let next = structure.fields.len() - self.due.clone().filter(|due| due.wire.is_some()).count();
+            let odd = self.odd.get_or_insert_default();
+            if odd.scattered.is_empty() {
+                // The places before that are taken.
+                odd.scattered.resize(next, Some(Vec::new()));
+                odd.scattered.resize(structure.fields.len(), None);
+                self.due = [].iter();
+            }
+            return match (structure.fields.get(place), odd.scattered.get_mut(place)) {
+                (Some(&number), Some(written @ None)) => {
                     *written = Some(payload(layout.field(number))?);
-                    Ok(())
+                    Ok(self)
                 }
-                _ => Err(EncodeErrorKind::UnknownField(name.to_owned()).into()),
+                _ => unknown(),
             };
         }
         if let Some(&number) = structure.tagged.iter().find(|number| is_it(number)) {
-            if self.tagged.iter().any(|&(other, _)| other == number) {
-                return Err(EncodeErrorKind::UnknownField(name.to_owned()).into());
+            let odd = self.odd.get_or_insert_default();
+            if odd.tagged.iter().any(|&(other, _)| other == number) {
+                return unknown();
             }
-            self.tagged.push((number, payload(layout.field(number))?));
-            return Ok(());
+            odd.tagged.push((number, payload(layout.field(number))?));
+            return Ok(self);
         }
-        let Some(absent) = structure.absent.iter().find(|absent| *absent.name == *name) else {
-            return Err(EncodeErrorKind::UnknownField(name.to_owned()).into());
-        };
+        let Some(absent) = structure.absent.iter().find(|absent| *absent.name == *name) else { return unknown() };
         if absent.ignorable {
-            return Ok(());
+            return Ok(self);
         }
         let value = serde_json::to_value(value).map_err(<Unwinding as ser::Error>::custom)?;
         // Bytes come as numbers.
         let none = absent.default == Value::Bytes(Vec::new()) && value.as_array().is_some_and(Vec::is_empty);
         if none || untyped(&value) == absent.default {
-            return Ok(());
+            return Ok(self);
         }
         Err(EncodeErrorKind::FieldNotInVersion(name.to_owned()).into())
     }
 
-    #[inline]
-    fn finish(mut self) -> Result<(), Unwinding> {
-        if self.next < self.structure.fields.len() {
-            self.rest()?;
-        }
-        if !self.structure.flexible {
-            return Ok(());
-        }
-        if self.tagged.is_empty() {
-            self.encoder.out.array([0]);
-            return Ok(());
-        }
-        self.tags()
-    }
-
-    /// The untagged fields after the first that did not come in its turn.
+    /// What follows the untagged fields that came in their turn.
     #[inline(never)]
-    fn rest(&mut self) -> Result<(), Unwinding> {
-        for (place, &number) in self.structure.fields.iter().enumerate().skip(self.next) {
-            match self.scattered.get(place) {
-                Some(Some(bytes)) => self.encoder.out.slice(bytes),
-                _ => self.encoder.default(self.encoder.layout.field(number))?,
+    fn rest(self, encoder: &mut Encoder<'l>, structure: &'l StructLayout) -> At {
+        let (layout, mut at) = (encoder.layout, self.at);
+        let Odd { scattered, mut tagged } = *self.odd.unwrap_or_default();
+        let next = structure.fields.len() - self.due.clone().filter(|due| due.wire.is_some()).count();
+        let waiting = structure.fields.iter().enumerate().skip(if scattered.is_empty() { next } else { 0 });
+        for (place, &number) in waiting {
+            at = match scattered.get(place) {
+                Some(Some(bytes)) => encoder.out.slice(at, bytes),
+                _ => encoder.default(at, layout.field(number))?,
             }
+        }
+        if !structure.flexible {
+            return Ok(at);
+        }
+        tagged.retain(|(number, payload)| *payload != layout.field(*number).default_bytes);
+        tagged.sort_by_key(|&(number, _)| layout.field(number).tag);
+        let tags = tagged.iter().filter_map(|(number, payload)| Some((layout.field(*number).tag?, &**payload)));
+        encoder.tags(at, tagged.len(), tags)
+    }
+}
+
+impl Fields<'_, '_> {
+    #[inline(always)]
+    fn field<T: Serialize + ?Sized>(&mut self, name: &str, value: &T) -> Result<(), Unwinding> {
+        let Some(due) = self.progress.due.as_slice().first().filter(|due| *due.name == *name) else {
+            cold_path();
+            let progress = std::mem::take(&mut self.progress);
+            self.progress = progress.other_field(self.encoder, self.structure, name, value)?;
+            return Ok(());
+        };
+        self.progress.due.next();
+        if let Some(wire) = due.wire {
+            let written = value.serialize(To { encoder: self.encoder, at: self.progress.at, wire, tagged: false });
+            self.progress.at = written.map_err(|error| error.in_field(name))?;
         }
         Ok(())
     }
 
-    #[inline(never)]
-    fn tags(mut self) -> Result<(), Unwinding> {
-        let layout = self.encoder.layout;
-        self.tagged.retain(|(number, payload)| *payload != layout.field(*number).default_bytes);
-        self.tagged.sort_by_key(|&(number, _)| layout.field(number).tag);
-        let tags = self.tagged.iter().filter_map(|(number, payload)| Some((layout.field(*number).tag?, &**payload)));
-        self.encoder.tags(self.tagged.len(), tags)
+    #[inline(always)]
+    fn finish(self) -> At {
+        let Fields { encoder, structure, progress } = self;
+        if progress.due.len() > 0 || progress.odd.is_some() {
+            return progress.rest(encoder, structure);
+        }
+        Ok(if structure.flexible { encoder.out.array(progress.at, [0]) } else { progress.at })
     }
 }
 
 impl ser::SerializeStruct for Fields<'_, '_> {
-    type Ok = ();
+    type Ok = usize;
     type Error = Unwinding;
 
-    #[inline]
+    #[inline(always)]
     fn serialize_field<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), Unwinding> {
         self.field(name, value)
     }
 
-    #[inline]
-    fn end(self) -> Result<(), Unwinding> {
+    #[inline(always)]
+    fn end(self) -> At {
         self.finish()
     }
 }
 
-impl ser::SerializeMap for Fields<'_, '_> {
-    type Ok = ();
+/// The fields of a struct, as a map.
+struct Entries<'e, 'l> {
+    fields: Fields<'e, 'l>,
+    /// The key whose value is still to come.
+    key: Option<String>,
+}
+
+impl ser::SerializeMap for Entries<'_, '_> {
+    type Ok = usize;
     type Error = Unwinding;
 
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Unwinding> {
@@ -488,10 +548,10 @@ impl ser::SerializeMap for Fields<'_, '_> {
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Unwinding> {
         let name = self.key.take().ok_or_else(|| wrong_type("field name"))?;
-        self.field(&name, value)
+        self.fields.field(&name, value)
     }
 
-    fn end(self) -> Result<(), Unwinding> {
-        self.finish()
+    fn end(self) -> At {
+        self.fields.finish()
     }
 }

@@ -1,10 +1,10 @@
 //! Layout and a source of values to bytes. From a value every length, count and number is written anew, so that a round trip
 //! proves something. A tree without anomalies is copied: decoding has found each byte of it to be as it would be written.
 
-use crate::error::{EncodeError, EncodeErrorKind};
+use crate::error::{EncodeError, EncodeErrorKind, Unwinding};
 use crate::layout::{Element, Field, Fixed, Layout, StructLayout, WireType};
-use crate::tree::{NodeRef, StructValue, Unwinding, Value, View};
-use crate::wire::Writer;
+use crate::tree::{NodeRef, StructValue, Value, View};
+use crate::wire::{Writer, Written};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -61,10 +61,7 @@ pub(crate) fn payload(layout: &Layout, field: &Field, value: &Value) -> Result<V
         .map_err(Unwinding::into_error)
 }
 
-/// The offset that writing has come to. It is handed from call to call rather than kept in the [`Encoder`], so that it stays
-/// in a register: each write waits for the one before it.
-pub(crate) type At = Result<usize, Unwinding>;
-
+/// The offset that writing has come to is handed from call to call rather than kept here, so that it stays in a register.
 pub(crate) struct Encoder<'l> {
     pub(crate) layout: &'l Layout,
     pub(crate) out: Writer,
@@ -75,7 +72,7 @@ impl<'l> Encoder<'l> {
     pub(crate) fn run(
         layout: &'l Layout,
         out: &mut Vec<u8>,
-        write: impl FnOnce(&mut Encoder<'l>, usize) -> At,
+        write: impl FnOnce(&mut Encoder<'l>, usize) -> Written,
     ) -> Result<(), EncodeError> {
         let before = out.len();
         let mut encoder = Encoder { layout, out: Writer::new(std::mem::take(out)) };
@@ -85,14 +82,17 @@ impl<'l> Encoder<'l> {
     }
 
     /// What `write` writes from offset 0 on, alone.
-    pub(crate) fn apart(layout: &'l Layout, write: impl FnOnce(&mut Encoder<'l>) -> At) -> Result<Vec<u8>, Unwinding> {
+    pub(crate) fn apart(
+        layout: &'l Layout,
+        write: impl FnOnce(&mut Encoder<'l>) -> Written,
+    ) -> Result<Vec<u8>, Unwinding> {
         let mut encoder = Encoder { layout, out: Writer::default() };
         let end = write(&mut encoder)?;
         Ok(encoder.out.into_bytes(end))
     }
 
     #[inline(always)]
-    fn structure(&mut self, mut at: usize, structure: &'l StructLayout, value: &Value) -> At {
+    fn structure(&mut self, mut at: usize, structure: &'l StructLayout, value: &Value) -> Written {
         let Value::Struct(value) = value else { return Err(wrong_type("struct")) };
         // Values are mostly in layout order, with the layout's own names.
         let due = structure.names.iter().zip(&structure.wires);
@@ -114,7 +114,7 @@ impl<'l> Encoder<'l> {
 
     /// What follows the first fields of a struct, which were in order.
     #[inline(never)]
-    fn rest(&mut self, mut at: usize, structure: &'l StructLayout, value: &StructValue, in_order: usize) -> At {
+    fn rest(&mut self, mut at: usize, structure: &'l StructLayout, value: &StructValue, in_order: usize) -> Written {
         let mut fields = Fields { all: &value.fields, next: in_order, found: in_order };
         for (name, &wire) in structure.names.iter().zip(&structure.wires).skip(in_order) {
             let written = match fields.named(name) {
@@ -133,7 +133,7 @@ impl<'l> Encoder<'l> {
     /// An untagged field that the value does not have.
     #[cold]
     #[inline(never)]
-    fn missing(&mut self, at: usize, structure: &'l StructLayout, name: &Arc<str>) -> At {
+    fn missing(&mut self, at: usize, structure: &'l StructLayout, name: &Arc<str>) -> Written {
         let layout = self.layout;
         let mut fields = structure.fields.iter().map(|&number| layout.field(number));
         match fields.find(|field| Arc::ptr_eq(&field.name, name)) {
@@ -145,7 +145,7 @@ impl<'l> Encoder<'l> {
     /// The default of a field.
     #[cold]
     #[inline(never)]
-    pub(crate) fn default(&mut self, at: usize, field: &'l Field) -> At {
+    pub(crate) fn default(&mut self, at: usize, field: &'l Field) -> Written {
         self.value(at, field.wire, false, &field.default)
     }
 
@@ -156,7 +156,7 @@ impl<'l> Encoder<'l> {
         structure: &'l StructLayout,
         value: &'a StructValue,
         fields: &mut Fields<'a>,
-    ) -> At {
+    ) -> Written {
         let layout = self.layout;
         let mut tags: Vec<(u32, Cow<'_, [u8]>)> = Vec::new();
         for field in structure.tagged.iter().map(|&number| layout.field(number)) {
@@ -176,24 +176,13 @@ impl<'l> Encoder<'l> {
             tags.extend(unknown.into_iter().map(|(tag, payload)| (tag, payload.into())));
             tags.sort_by_key(|&(tag, _)| tag);
         }
-        self.tags(at, tags.len(), tags.iter().map(|(tag, payload)| (*tag, &**payload)))
-    }
-
-    /// A tag section: how many there are, and each by ascending tag with its payload.
-    pub(crate) fn tags<'a>(&mut self, at: usize, count: usize, tags: impl Iterator<Item = (u32, &'a [u8])>) -> At {
-        let mut at = self.out.uvarint(at, length(count)?);
-        for (tag, payload) in tags {
-            at = self.out.uvarint(at, tag);
-            at = self.out.uvarint(at, length(payload.len())?);
-            at = self.out.slice(at, payload);
-        }
-        Ok(at)
+        self.out.tags(at, tags.len(), tags.iter().map(|(tag, payload)| (*tag, &**payload)))
     }
 
     /// A value of any type, or null; a struct has another marker where its field is `tagged`. What is commonest is written
     /// in place.
     #[inline(always)]
-    pub(crate) fn value(&mut self, at: usize, wire: WireType, tagged: bool, value: &Value) -> At {
+    pub(crate) fn value(&mut self, at: usize, wire: WireType, tagged: bool, value: &Value) -> Written {
         match (wire, value) {
             (WireType::String { compact, .. }, Value::String(text)) => self.text(at, compact, text.as_bytes()),
             (WireType::Fixed(fixed), &Value::Integer(value)) => self.integer(at, fixed, value),
@@ -203,7 +192,7 @@ impl<'l> Encoder<'l> {
     }
 
     #[inline(never)]
-    fn other_value(&mut self, mut at: usize, wire: WireType, tagged: bool, value: &Value) -> At {
+    fn other_value(&mut self, mut at: usize, wire: WireType, tagged: bool, value: &Value) -> Written {
         match (wire, value) {
             (wire, Value::Null) => self.null(at, wire, tagged),
             (WireType::Fixed(Fixed::Float64), Value::Float(value)) => Ok(self.out.array(at, value.0.to_be_bytes())),
@@ -243,7 +232,7 @@ impl<'l> Encoder<'l> {
     }
 
     #[inline(never)]
-    pub(crate) fn null(&mut self, at: usize, wire: WireType, tagged: bool) -> At {
+    pub(crate) fn null(&mut self, at: usize, wire: WireType, tagged: bool) -> Written {
         if !wire.nullable() {
             return Err(EncodeErrorKind::NullNotAllowed.into());
         }
@@ -258,39 +247,22 @@ impl<'l> Encoder<'l> {
     }
 
     #[inline(always)]
-    pub(crate) fn text(&mut self, at: usize, compact: bool, text: &[u8]) -> At {
-        let usual =
-            if compact { self.out.usual_text::<true>(at, text) } else { self.out.usual_text::<false>(at, text) };
-        match usual {
-            Some(end) => Ok(end),
-            None => self.other_text(at, compact, text),
-        }
+    pub(crate) fn text(&mut self, at: usize, compact: bool, text: &[u8]) -> Written {
+        if compact { self.out.text::<true>(at, text) } else { self.out.text::<false>(at, text) }
     }
 
-    #[inline(never)]
-    fn other_text(&mut self, at: usize, compact: bool, text: &[u8]) -> At {
-        if compact {
-            return self.octets(at, true, text);
-        }
-        let length = i16::try_from(text.len()).map_err(|_| EncodeErrorKind::StringTooLong(text.len()))?;
-        let at = self.out.array(at, length.to_be_bytes());
-        Ok(self.out.slice(at, text))
-    }
-
-    pub(crate) fn octets(&mut self, at: usize, compact: bool, octets: &[u8]) -> At {
-        let at = self.length(at, compact, octets.len())?;
-        Ok(self.out.slice(at, octets))
+    pub(crate) fn octets(&mut self, at: usize, compact: bool, octets: &[u8]) -> Written {
+        if compact { self.out.octets::<true>(at, octets) } else { self.out.octets::<false>(at, octets) }
     }
 
     #[inline(always)]
-    pub(crate) fn length(&mut self, at: usize, compact: bool, count: usize) -> At {
-        let count = length(count)?;
-        Ok(if compact { self.out.uvarint(at, count + 1) } else { self.out.array(at, count.to_be_bytes()) })
+    pub(crate) fn length(&mut self, at: usize, compact: bool, length: usize) -> Written {
+        if compact { self.out.length::<true>(at, length) } else { self.out.length::<false>(at, length) }
     }
 
     /// A bool or an integer.
     #[inline(always)]
-    pub(crate) fn integer(&mut self, at: usize, fixed: Fixed, value: i64) -> At {
+    pub(crate) fn integer(&mut self, at: usize, fixed: Fixed, value: i64) -> Written {
         macro_rules! integer {
             ($type:ty) => {
                 match <$type>::try_from(value) {
@@ -320,15 +292,6 @@ impl<'l> Encoder<'l> {
 #[inline(never)]
 pub(crate) fn wrong_type(wanted: &'static str) -> Unwinding {
     EncodeErrorKind::Type(wanted).into()
-}
-
-/// A length or count: 2^31-1 at most.
-#[inline(always)]
-fn length(length: usize) -> Result<u32, Unwinding> {
-    match i32::try_from(length) {
-        Ok(length) => Ok(length.unsigned_abs()),
-        Err(_) => Err(EncodeErrorKind::TooLong(length).into()),
-    }
 }
 
 /// The fields of a struct's value: how far the walk is, and how many the layout asked for.

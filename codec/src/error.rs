@@ -307,6 +307,8 @@ pub enum EncodeErrorKind {
     Tag(u32),
     /// Text for a value that cannot be read: hex, a number or a uuid.
     Text(String),
+    /// A version that the message does not have.
+    NoSuchVersion(i16),
 }
 
 impl fmt::Display for EncodeErrorKind {
@@ -325,6 +327,7 @@ impl fmt::Display for EncodeErrorKind {
             }
             EncodeErrorKind::Tag(tag) => write!(f, "tag {tag} is declared, or given twice"),
             EncodeErrorKind::Text(text) => f.write_str(text),
+            EncodeErrorKind::NoSuchVersion(version) => write!(f, "there is no version {version}"),
         }
     }
 }
@@ -336,3 +339,56 @@ impl fmt::Display for EncodeError {
 }
 
 impl std::error::Error for EncodeError {}
+
+/// An error of an encoder on its way out, which gathers the path while it unwinds: success pays nothing for it. Boxed, since
+/// results that hold it are returned for every field.
+#[derive(Debug)]
+pub struct Unwinding(Box<(EncodeErrorKind, Vec<String>)>);
+
+impl From<EncodeErrorKind> for Unwinding {
+    #[cold]
+    #[inline(never)]
+    fn from(kind: EncodeErrorKind) -> Unwinding {
+        Unwinding(Box::new((kind, Vec::new())))
+    }
+}
+
+impl Unwinding {
+    /// It comes out of a field of this name.
+    #[cold]
+    #[inline(never)]
+    pub fn in_field(mut self, name: &str) -> Unwinding {
+        self.0.1.push(name.to_owned());
+        self
+    }
+
+    /// It comes out of an element of an array.
+    #[cold]
+    #[inline(never)]
+    pub fn in_element(mut self, index: usize) -> Unwinding {
+        self.0.1.push(format!("[{index}]"));
+        self
+    }
+
+    /// What is wrong.
+    pub fn kind(&self) -> &EncodeErrorKind {
+        &self.0.0
+    }
+
+    /// It has come out.
+    pub fn into_error(self) -> EncodeError {
+        let (kind, steps) = *self.0;
+        let mut path = String::new();
+        for step in steps.iter().rev() {
+            if step.starts_with('[') { path.push_str(step) } else { push_name(&mut path, step) }
+        }
+        EncodeError { path, kind }
+    }
+}
+
+pub(crate) fn push_name(path: &mut String, name: &str) {
+    if !path.is_empty() {
+        path.push('.');
+    }
+    path.push_str(name);
+}

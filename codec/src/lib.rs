@@ -21,6 +21,7 @@ pub use decode::{Decoded, decode, decode_into, decode_prefix_into, validate};
 pub use encode::{encode, encode_into, encode_view};
 pub use error::{
     Anomaly, AnomalyKind, DecodeError, DecodeErrorKind, EncodeError, EncodeErrorKind, SpecError, SpecErrorKind,
+    Unwinding,
 };
 pub use layout::{Element, Field, Fixed, Layout, StructLayout, WireType, empty_record_batch};
 pub use message::{

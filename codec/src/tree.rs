@@ -1,7 +1,7 @@
 //! What a decoded message is: a flat tree of spans over the input ([`Tree`]), the way to read it ([`View`], [`NodeRef`]),
 //! and owned values ([`Value`]) with their JSON form.
 
-use crate::error::{Anomaly, AnomalyKind, EncodeError, EncodeErrorKind};
+use crate::error::{Anomaly, AnomalyKind, EncodeError, EncodeErrorKind, Unwinding, push_name};
 use crate::layout::{Element, Field, Fixed, Layout, StructLayout, WireType};
 use crate::wire::Reader;
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
@@ -189,13 +189,6 @@ impl Anomalies {
 #[allow(clippy::cast_possible_truncation, reason = "inputs of 4 GiB and more are refused")]
 pub(crate) fn offset(position: usize) -> u32 {
     position as u32
-}
-
-pub(crate) fn push_name(path: &mut String, name: &str) {
-    if !path.is_empty() {
-        path.push('.');
-    }
-    path.push_str(name);
 }
 
 /// A decoded message: layout, input and tree, which belong together.
@@ -816,48 +809,6 @@ impl Serialize for Value {
                 object.end()
             }
         }
-    }
-}
-
-/// An error on its way out, which gathers the path while it unwinds: success pays nothing for it. Boxed, since results
-/// that hold it are returned for every field.
-#[derive(Debug)]
-pub(crate) struct Unwinding(Box<(EncodeErrorKind, Vec<String>)>);
-
-impl From<EncodeErrorKind> for Unwinding {
-    #[cold]
-    #[inline(never)]
-    fn from(kind: EncodeErrorKind) -> Unwinding {
-        Unwinding(Box::new((kind, Vec::new())))
-    }
-}
-
-impl Unwinding {
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn in_field(mut self, name: &str) -> Unwinding {
-        self.0.1.push(name.to_owned());
-        self
-    }
-
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn in_element(mut self, index: usize) -> Unwinding {
-        self.0.1.push(format!("[{index}]"));
-        self
-    }
-
-    pub(crate) fn kind(&self) -> &EncodeErrorKind {
-        &self.0.0
-    }
-
-    pub(crate) fn into_error(self) -> EncodeError {
-        let (kind, steps) = *self.0;
-        let mut path = String::new();
-        for step in steps.iter().rev() {
-            if step.starts_with('[') { path.push_str(step) } else { push_name(&mut path, step) }
-        }
-        EncodeError { path, kind }
     }
 }
 

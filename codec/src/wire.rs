@@ -1,6 +1,6 @@
 //! The primitive types of the protocol guide, read from a slice and written to a buffer: the hot paths.
 
-use crate::error::DecodeErrorKind;
+use crate::error::{DecodeErrorKind, EncodeErrorKind, Unwinding};
 
 /// Reads primitives from a slice. A failed read leaves the position where the field starts.
 #[derive(Clone, Copy, Debug)]
@@ -211,6 +211,9 @@ fn look_at<const SIZE: usize>(window: &[u8; SIZE]) -> (u8, u8) {
     })
 }
 
+/// The offset after what was written, or why it was not.
+pub type Written = Result<usize, Unwinding>;
+
 /// A buffer that primitives are written to. Each write takes the offset to write at and gives the one after what it wrote,
 /// which the caller keeps in a register: each write waits for the one before it.
 ///
@@ -272,11 +275,13 @@ impl Writer {
     /// form, or as an int16. `None` of any other, or where there is no room left: it is not written.
     // Little code, to be inlined where text is written. Two halves that overlap are cheaper to copy than by a call.
     #[inline(always)]
-    pub(crate) fn usual_text<const COMPACT: bool>(&mut self, at: usize, text: &[u8]) -> Option<usize> {
-        let (size, length) = (text.len(), text.len() as u8);
+    fn usual_text<const COMPACT: bool>(&mut self, at: usize, text: &[u8]) -> Option<usize> {
+        let size = text.len();
         if size > 126 {
             return None;
         }
+        #[allow(clippy::cast_possible_truncation, reason = "at most 126")]
+        let length = size as u8;
         let prefix = if COMPACT { 1 } else { 2 };
         let room = self.bytes.get_mut(at..)?.get_mut(..prefix + size)?;
         if COMPACT {
@@ -318,9 +323,62 @@ impl Writer {
         at + size
     }
 
+    /// Text and its length before it: compact, or as an int16.
+    #[inline(always)]
+    pub fn text<const COMPACT: bool>(&mut self, at: usize, text: &[u8]) -> Written {
+        match self.usual_text::<COMPACT>(at, text) {
+            Some(end) => Ok(end),
+            None => self.other_text::<COMPACT>(at, text),
+        }
+    }
+
+    #[inline(never)]
+    fn other_text<const COMPACT: bool>(&mut self, at: usize, text: &[u8]) -> Written {
+        if COMPACT {
+            return self.octets::<true>(at, text);
+        }
+        let length = i16::try_from(text.len()).map_err(|_| EncodeErrorKind::StringTooLong(text.len()))?;
+        let at = self.array(at, length.to_be_bytes());
+        Ok(self.slice(at, text))
+    }
+
+    /// Bytes and their length before them: compact, or as an int32.
+    #[inline(never)]
+    pub fn octets<const COMPACT: bool>(&mut self, at: usize, octets: &[u8]) -> Written {
+        let at = self.length::<COMPACT>(at, octets.len())?;
+        Ok(self.slice(at, octets))
+    }
+
+    /// A length or count, of 2^31-1 at most: compact, which is one more as a uvarint, or as an int32.
+    #[inline(always)]
+    pub fn length<const COMPACT: bool>(&mut self, at: usize, length: usize) -> Written {
+        let length = sayable(length)?;
+        Ok(if COMPACT { self.uvarint(at, length + 1) } else { self.array(at, length.to_be_bytes()) })
+    }
+
+    /// A tag section: how many there are, and each by ascending tag with its payload.
+    pub fn tags<'a>(&mut self, at: usize, count: usize, tags: impl Iterator<Item = (u32, &'a [u8])>) -> Written {
+        let mut at = self.uvarint(at, sayable(count)?);
+        for (tag, payload) in tags {
+            at = self.uvarint(at, tag);
+            at = self.uvarint(at, sayable(payload.len())?);
+            at = self.slice(at, payload);
+        }
+        Ok(at)
+    }
+
     /// What was written between two offsets.
     pub(crate) fn written(&self, start: usize, end: usize) -> &[u8] {
         self.bytes.get(start..end).unwrap_or_default()
+    }
+}
+
+/// A length or count: 2^31-1 at most.
+#[inline(always)]
+fn sayable(length: usize) -> Result<u32, Unwinding> {
+    match i32::try_from(length) {
+        Ok(length) => Ok(length.unsigned_abs()),
+        Err(_) => Err(EncodeErrorKind::TooLong(length).into()),
     }
 }
 

@@ -1,7 +1,8 @@
 //! A decoded message as a `Deserializer`.
 
+use crate::error::push_name;
 use crate::layout::{Element, Fixed, StructLayout, WireType};
-use crate::tree::{Node, NodeKind, Value, View, content_in, count_in, integer_in, push_name};
+use crate::tree::{Node, NodeKind, Value, View, content_in, count_in, integer_in};
 use serde::de::value::{BorrowedStrDeserializer, SeqDeserializer};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;

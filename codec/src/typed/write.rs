@@ -1,9 +1,10 @@
 //! A layout as a `Serializer`: straight to bytes where the fields of a struct come in the layout's order.
 
-use crate::encode::{At, Encoder, wrong_type};
-use crate::error::{EncodeError, EncodeErrorKind};
+use crate::encode::{Encoder, wrong_type};
+use crate::error::{EncodeError, EncodeErrorKind, Unwinding};
 use crate::layout::{Due, Field, Fixed, Layout, StructLayout, WireType};
-use crate::tree::{Float64, Unwinding, Value, parse_uuid, untyped};
+use crate::tree::{Float64, Value, parse_uuid, untyped};
+use crate::wire::Written;
 use serde::ser::{self, Impossible, Serialize};
 use std::fmt;
 use std::hint::cold_path;
@@ -50,7 +51,7 @@ struct To<'e, 'l> {
 impl<'e, 'l> To<'e, 'l> {
     /// A scalar, text or null.
     #[inline(never)]
-    fn value(self, value: &Value) -> At {
+    fn value(self, value: &Value) -> Written {
         self.encoder.value(self.at, self.wire, self.tagged, value)
     }
 
@@ -62,7 +63,7 @@ impl<'e, 'l> To<'e, 'l> {
 
     #[cold]
     #[inline(never)]
-    fn uuid_text(self, text: &str) -> At {
+    fn uuid_text(self, text: &str) -> Written {
         match (self.wire, parse_uuid(text)) {
             (WireType::Fixed(Fixed::Uuid), Some(uuid)) => self.value(&Value::Uuid(uuid)),
             (WireType::Fixed(Fixed::Uuid), None) => {
@@ -74,7 +75,7 @@ impl<'e, 'l> To<'e, 'l> {
 
     /// An integer of whatever type, which may be another than the field's.
     #[inline(never)]
-    fn integer(self, value: impl TryInto<i64>) -> At {
+    fn integer(self, value: impl TryInto<i64>) -> Written {
         match (value.try_into(), self.wire) {
             (Ok(value), WireType::Fixed(fixed)) => self.encoder.integer(self.at, fixed, value),
             (Err(_), WireType::Fixed(fixed)) => Err(EncodeErrorKind::OutOfRange(fixed.name()).into()),
@@ -120,7 +121,7 @@ impl<'e, 'l> ser::Serializer for To<'e, 'l> {
     type SerializeStructVariant = Impossible<usize, Unwinding>;
 
     #[inline(always)]
-    fn serialize_bool(self, value: bool) -> At {
+    fn serialize_bool(self, value: bool) -> Written {
         match self.wire {
             WireType::Fixed(Fixed::Bool) => Ok(self.encoder.out.array(self.at, [value.into()])),
             _ => Err(self.wrong_type()),
@@ -128,7 +129,7 @@ impl<'e, 'l> ser::Serializer for To<'e, 'l> {
     }
 
     #[inline(always)]
-    fn serialize_i8(self, value: i8) -> At {
+    fn serialize_i8(self, value: i8) -> Written {
         match self.wire {
             WireType::Fixed(Fixed::Int8) => Ok(self.encoder.out.array(self.at, value.to_be_bytes())),
             _ => self.integer(value),
@@ -136,7 +137,7 @@ impl<'e, 'l> ser::Serializer for To<'e, 'l> {
     }
 
     #[inline(always)]
-    fn serialize_i16(self, value: i16) -> At {
+    fn serialize_i16(self, value: i16) -> Written {
         match self.wire {
             WireType::Fixed(Fixed::Int16) => Ok(self.encoder.out.array(self.at, value.to_be_bytes())),
             _ => self.integer(value),
@@ -144,7 +145,7 @@ impl<'e, 'l> ser::Serializer for To<'e, 'l> {
     }
 
     #[inline(always)]
-    fn serialize_i32(self, value: i32) -> At {
+    fn serialize_i32(self, value: i32) -> Written {
         match self.wire {
             WireType::Fixed(Fixed::Int32) => Ok(self.encoder.out.array(self.at, value.to_be_bytes())),
             _ => self.integer(value),
@@ -152,50 +153,50 @@ impl<'e, 'l> ser::Serializer for To<'e, 'l> {
     }
 
     #[inline(always)]
-    fn serialize_i64(self, value: i64) -> At {
+    fn serialize_i64(self, value: i64) -> Written {
         match self.wire {
             WireType::Fixed(Fixed::Int64) => Ok(self.encoder.out.array(self.at, value.to_be_bytes())),
             _ => self.integer(value),
         }
     }
 
-    fn serialize_u8(self, value: u8) -> At {
+    fn serialize_u8(self, value: u8) -> Written {
         self.integer(value)
     }
 
-    fn serialize_u16(self, value: u16) -> At {
+    fn serialize_u16(self, value: u16) -> Written {
         self.integer(value)
     }
 
-    fn serialize_u32(self, value: u32) -> At {
+    fn serialize_u32(self, value: u32) -> Written {
         self.integer(value)
     }
 
-    fn serialize_u64(self, value: u64) -> At {
+    fn serialize_u64(self, value: u64) -> Written {
         self.integer(value)
     }
 
-    fn serialize_f32(self, value: f32) -> At {
+    fn serialize_f32(self, value: f32) -> Written {
         self.value(&Value::Float(Float64::from(f64::from(value))))
     }
 
-    fn serialize_f64(self, value: f64) -> At {
+    fn serialize_f64(self, value: f64) -> Written {
         self.value(&Value::Float(Float64::from(value)))
     }
 
-    fn serialize_char(self, value: char) -> At {
+    fn serialize_char(self, value: char) -> Written {
         self.serialize_str(value.encode_utf8(&mut [0; 4]))
     }
 
     #[inline(always)]
-    fn serialize_str(self, value: &str) -> At {
+    fn serialize_str(self, value: &str) -> Written {
         match self.wire {
             WireType::String { compact, .. } => self.encoder.text(self.at, compact, value.as_bytes()),
             _ => self.uuid_text(value),
         }
     }
 
-    fn serialize_bytes(self, value: &[u8]) -> At {
+    fn serialize_bytes(self, value: &[u8]) -> Written {
         match (self.wire, <[u8; 16]>::try_from(value)) {
             (WireType::Bytes { compact, .. }, _) => self.encoder.octets(self.at, compact, value),
             // Text that is not UTF-8.
@@ -206,32 +207,38 @@ impl<'e, 'l> ser::Serializer for To<'e, 'l> {
     }
 
     #[inline(always)]
-    fn serialize_none(self) -> At {
+    fn serialize_none(self) -> Written {
         self.encoder.null(self.at, self.wire, self.tagged)
     }
 
     #[inline(always)]
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> At {
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Written {
         value.serialize(self)
     }
 
-    fn serialize_unit(self) -> At {
+    fn serialize_unit(self) -> Written {
         self.serialize_none()
     }
 
-    fn serialize_unit_struct(self, _: &'static str) -> At {
+    fn serialize_unit_struct(self, _: &'static str) -> Written {
         Err(self.wrong_type())
     }
 
-    fn serialize_unit_variant(self, _: &'static str, _: u32, name: &'static str) -> At {
+    fn serialize_unit_variant(self, _: &'static str, _: u32, name: &'static str) -> Written {
         self.serialize_str(name)
     }
 
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> At {
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Written {
         value.serialize(self)
     }
 
-    fn serialize_newtype_variant<T: Serialize + ?Sized>(self, _: &'static str, _: u32, _: &'static str, _: &T) -> At {
+    fn serialize_newtype_variant<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        _: u32,
+        _: &'static str,
+        _: &T,
+    ) -> Written {
         Err(self.wrong_type())
     }
 
@@ -314,7 +321,7 @@ impl Sequence<'_, '_> {
     }
 
     #[inline(always)]
-    fn finish(self) -> At {
+    fn finish(self) -> Written {
         match self.of {
             Of::Elements(_) | Of::Octets if self.count == self.expected => Ok(self.at),
             _ => self.count_again(),
@@ -323,7 +330,7 @@ impl Sequence<'_, '_> {
 
     /// The count was not known before, or was not told right.
     #[inline(never)]
-    fn count_again(self) -> At {
+    fn count_again(self) -> Written {
         match self.of {
             Of::Uuid if self.count == 16 => return Ok(self.at),
             Of::Uuid => return Err(wrong_type("uuid")),
@@ -338,7 +345,7 @@ impl Sequence<'_, '_> {
 
 /// A byte, which the protocol has no number type for: the lower half of a wider one.
 #[inline(never)]
-fn octet<T: Serialize + ?Sized>(encoder: &mut Encoder<'_>, at: usize, value: &T) -> At {
+fn octet<T: Serialize + ?Sized>(encoder: &mut Encoder<'_>, at: usize, value: &T) -> Written {
     let end = value.serialize(To { encoder, at, wire: WireType::Fixed(Fixed::Uint16), tagged: false })?;
     match encoder.out.written(at, end) {
         &[0, byte] => Ok(encoder.out.array(at, [byte])),
@@ -359,7 +366,7 @@ macro_rules! serialize_elements {
             }
 
             #[inline(always)]
-            fn end(self) -> At {
+            fn end(self) -> Written {
                 self.finish()
             }
         }
@@ -464,7 +471,7 @@ impl<'l> Progress<'l> {
 
     /// What follows the untagged fields that came in their turn.
     #[inline(never)]
-    fn rest(self, encoder: &mut Encoder<'l>, structure: &'l StructLayout) -> At {
+    fn rest(self, encoder: &mut Encoder<'l>, structure: &'l StructLayout) -> Written {
         let (layout, mut at) = (encoder.layout, self.at);
         let Odd { scattered, mut tagged } = *self.odd.unwrap_or_default();
         let next = structure.fields.len() - self.due.clone().filter(|due| due.wire.is_some()).count();
@@ -481,7 +488,7 @@ impl<'l> Progress<'l> {
         tagged.retain(|(number, payload)| *payload != layout.field(*number).default_bytes);
         tagged.sort_by_key(|&(number, _)| layout.field(number).tag);
         let tags = tagged.iter().filter_map(|(number, payload)| Some((layout.field(*number).tag?, &**payload)));
-        encoder.tags(at, tagged.len(), tags)
+        encoder.out.tags(at, tagged.len(), tags)
     }
 }
 
@@ -503,7 +510,7 @@ impl Fields<'_, '_> {
     }
 
     #[inline(always)]
-    fn finish(self) -> At {
+    fn finish(self) -> Written {
         let Fields { encoder, structure, progress } = self;
         if progress.due.len() > 0 || progress.odd.is_some() {
             return progress.rest(encoder, structure);
@@ -522,7 +529,7 @@ impl ser::SerializeStruct for Fields<'_, '_> {
     }
 
     #[inline(always)]
-    fn end(self) -> At {
+    fn end(self) -> Written {
         self.finish()
     }
 }
@@ -551,7 +558,7 @@ impl ser::SerializeMap for Entries<'_, '_> {
         self.fields.field(&name, value)
     }
 
-    fn end(self) -> At {
+    fn end(self) -> Written {
         self.fields.finish()
     }
 }

@@ -2,11 +2,12 @@
 //! message that is nothing but compact strings: DeleteTopicsRequest v4. `ours-primitive` is our string reading alone.
 
 use codec::wire::{Reader, is_utf8};
-use codec::{Layout, Tree, Value, View, decode_into, encode_into};
+use codec::{Layout, Tree, Value, View, decode_into, deserialize, encode_into};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use kafka_conform_benches::names::{ASCII, DEFINITION, NAMES, bytes, names};
 use kafka_conform_benches::peers::{Input, Peer};
 use kafka_conform_benches::{for_each_peer, layout};
+use messages::{DeleteTopicsRequest, Message};
 use std::hint::black_box;
 use std::time::Duration;
 
@@ -62,6 +63,13 @@ fn compact_string(criterion: &mut Criterion) {
                 encode_into(black_box(&layout), black_box(&value), black_box(&mut out))
             })
         });
+        let message: DeleteTopicsRequest = deserialize(view).expect("a message");
+        group.bench_function("ours-from-message", |bencher| {
+            bencher.iter(|| {
+                out.clear();
+                black_box(&message).encode_into(layout.version(), black_box(&mut out))
+            })
+        });
         for_each_peer!(P {
             let message = P::decode_names(&input);
             group.bench_function(P::NAME, |bencher| {
@@ -93,6 +101,11 @@ fn check(layout: &Layout, names: &[String], bytes: &[u8], input: &Input) -> Valu
     assert_eq!(out, bytes);
     out.clear();
     encode_into(layout, view.root(), &mut out).expect("a tree that was read");
+    assert_eq!(out, bytes);
+
+    out.clear();
+    let message: DeleteTopicsRequest = deserialize(view).expect("a message");
+    message.encode_into(layout.version(), &mut out).expect("a message");
     assert_eq!(out, bytes);
 
     for_each_peer!(P {

@@ -9,6 +9,7 @@ use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterio
 use kafka_conform_benches::describe_configs::{DEFINITION, Response, SHAPES, Shape, bytes, response};
 use kafka_conform_benches::peers::{Input, Peer};
 use kafka_conform_benches::{for_each_peer, layout, sum_of_fields, yardstick};
+use messages::{DescribeConfigsResponse, Message};
 use std::hint::black_box;
 use std::time::Duration;
 
@@ -103,8 +104,15 @@ fn check(case: &Case) {
     encode_into(layout, view.root(), &mut out).expect("a tree that was read");
     assert_eq!(&out, bytes);
 
+    out.clear();
+    let message: DescribeConfigsResponse = deserialize(view).expect("a message");
+    message.encode_into(layout.version(), &mut out).expect("a message");
+    assert_eq!(&out, bytes);
+
     if case.has_all_fields() {
         assert_eq!(deserialize(view).as_ref(), Ok(&case.response));
+    }
+    if *version > 0 {
         out.clear();
         serialize_into(layout, &case.response, &mut out).expect("a message");
         assert_eq!(&out, bytes);
@@ -234,6 +242,13 @@ fn encode(criterion: &mut Criterion, case: &Case) {
         bencher.iter(|| {
             out.clear();
             encode_into(black_box(layout), black_box(value), black_box(&mut out))
+        })
+    });
+    let message: DescribeConfigsResponse = deserialize(view).expect("a message");
+    group.bench_function("ours-from-message", |bencher| {
+        bencher.iter(|| {
+            out.clear();
+            black_box(&message).encode_into(layout.version(), black_box(&mut out))
         })
     });
     group.bench_function("ours-from-struct", |bencher| {

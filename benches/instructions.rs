@@ -2,9 +2,10 @@
 //! `instructions.txt`: called by the script `instructions`. Unlike time, they are the same on a busy machine.
 
 use codec::wire::Reader;
-use codec::{Anomalies, Tree, View, decode_into, encode_into, serialize_into, validate};
+use codec::{Anomalies, Tree, View, decode_into, deserialize, encode_into, serialize_into, validate};
 use kafka_conform_benches::describe_configs::{LARGE, OLD, Shape};
 use kafka_conform_benches::{describe_configs, layout, names, uvarints};
+use messages::{DescribeConfigsResponse, Message};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::hint::black_box;
@@ -26,10 +27,11 @@ type Operation = Box<dyn FnMut()>;
 type Prepare = fn() -> Operation;
 
 /// All that is counted, by name.
-const OPERATIONS: [(&str, Prepare); 8] = [
+const OPERATIONS: [(&str, Prepare); 9] = [
     ("describe-configs/decode/v4-53kB-ascii", || decode(LARGE)),
     ("describe-configs/decode/v0-11kB-ascii", || decode(OLD)),
     ("describe-configs/validate/v4-53kB-ascii", validate_large),
+    ("describe-configs/encode/v4-53kB-ascii/from-message", encode_from_message),
     ("describe-configs/encode/v4-53kB-ascii/from-struct", encode_from_struct),
     ("describe-configs/encode/v4-53kB-ascii/from-tree", encode_from_tree),
     ("describe-configs/encode/v4-53kB-ascii/from-value", encode_from_value),
@@ -90,6 +92,19 @@ fn encode_from_value() -> Operation {
     Box::new(move || {
         out.clear();
         encode_into(black_box(&layout), black_box(&value), black_box(&mut out)).expect("a value that was read");
+        assert_eq!(out.len(), bytes.len());
+    })
+}
+
+fn encode_from_message() -> Operation {
+    let (layout, bytes, tree) = large();
+    // The message borrows from them.
+    let (layout, bytes, tree) = (&*Box::leak(Box::new(layout)), &*bytes.leak(), &*Box::leak(Box::new(tree)));
+    let message: DescribeConfigsResponse = deserialize(View::new(layout, bytes, tree)).expect("a message");
+    let mut out = Vec::new();
+    Box::new(move || {
+        out.clear();
+        black_box(&message).encode_into(layout.version(), black_box(&mut out)).expect("a message");
         assert_eq!(out.len(), bytes.len());
     })
 }

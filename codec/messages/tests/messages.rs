@@ -1,0 +1,166 @@
+//! What is generated is held to the interpreter: the same bytes, the same errors.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use codec::{
+    ApiVersion, EncodeErrorKind, Layout, MessageSpec, Value, decode, deserialize, encode, hex, properties, serialize,
+};
+use messages::Message;
+use proptest::prelude::*;
+use std::sync::{Arc, LazyLock};
+
+/// The layouts of a message at each of its versions.
+struct Layouts {
+    name: &'static str,
+    layouts: Vec<Layout>,
+}
+
+impl Layouts {
+    fn of<M: Message>() -> Layouts {
+        let spec = Arc::new(MessageSpec::parse(M::DEFINITION).unwrap());
+        assert_eq!((&*spec.name, spec.api_key), (M::NAME, M::API_KEY));
+        let layouts = spec.valid_versions.iter().map(|version| Layout::new(&spec, version).unwrap());
+        let layouts: Vec<Layout> = layouts.collect();
+        assert!(layouts.iter().map(|layout| layout.version().0).eq(M::VERSIONS), "{}", M::NAME);
+        Layouts { name: M::NAME, layouts }
+    }
+}
+
+macro_rules! all_layouts {
+    ($($message:ident),*) => { vec![$(Layouts::of::<messages::$message>()),*] };
+}
+
+static MESSAGES: LazyLock<Vec<Layouts>> = LazyLock::new(|| messages::for_each_message!(all_layouts));
+
+/// Unknown tagged fields have no place in a struct.
+fn without_unknown_tags(value: &mut Value) {
+    match value {
+        Value::Array(elements) => elements.iter_mut().for_each(without_unknown_tags),
+        Value::Struct(value) => {
+            value.tags.clear();
+            value.fields.iter_mut().for_each(|(_, field)| without_unknown_tags(field));
+        }
+        _ => {}
+    }
+}
+
+/// Reads a value as the message, and writes that at every version: by the code that was generated and by the interpreter.
+fn check<'a, M: Message + serde::Serialize + serde::Deserialize<'a>>(
+    layout: &'a Layout,
+    others: &[Layout],
+    view: codec::View<'a>,
+    bytes: &[u8],
+) -> Result<(), TestCaseError> {
+    let message: M = deserialize(view).map_err(|error| TestCaseError::fail(format!("{layout}: {error}")))?;
+    let encoded = message.encode(layout.version()).map_err(|error| TestCaseError::fail(format!("{layout}: {error}")))?;
+    prop_assert_eq!(hex(&encoded), hex(bytes), "{}", layout);
+    for other in others {
+        let text = |result: Result<Vec<u8>, codec::EncodeError>| result.map(|bytes| hex(&bytes));
+        let (compiled, interpreted) = (text(message.encode(other.version())), text(serialize(other, &message)));
+        prop_assert_eq!(compiled, interpreted, "{} as {}", layout, other);
+    }
+    Ok(())
+}
+
+macro_rules! check_by_name {
+    ($($message:ident),*) => {
+        fn check_by_name(
+            name: &str,
+            layout: &Layout,
+            others: &[Layout],
+            view: codec::View<'_>,
+            bytes: &[u8],
+        ) -> Result<(), TestCaseError> {
+            match name {
+                $(stringify!($message) => check::<messages::$message>(layout, others, view, bytes),)*
+                name => panic!("{name}"),
+            }
+        }
+    };
+}
+
+messages::for_each_message!(check_by_name);
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3_000))]
+
+    #[test]
+    fn any_value_is_written_as_the_interpreter_writes_it(
+        message: prop::sample::Index,
+        version: prop::sample::Index,
+        mut seed: u64,
+    ) {
+        let Layouts { name, layouts } = message.get(MESSAGES.as_slice());
+        let layout = version.get(layouts.as_slice());
+        let mut value = properties::arbitrary_value(layout, &mut |below| {
+            seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            (seed >> 33) % below.max(1)
+        });
+        without_unknown_tags(&mut value);
+        let bytes = encode(layout, &value).map_err(|error| TestCaseError::fail(error.to_string()))?;
+        let decoded = decode(layout, &bytes).map_err(|error| TestCaseError::fail(error.to_string()))?;
+        check_by_name(name, layout, layouts, decoded.view(), &bytes)?;
+    }
+}
+
+fn defaults_of<M: Message + Default>() {
+    let spec = Arc::new(MessageSpec::parse(M::DEFINITION).unwrap());
+    for version in spec.valid_versions.iter() {
+        let layout = Layout::new(&spec, version).unwrap();
+        let default = encode(&layout, &layout.default_value());
+        assert_eq!(M::default().encode(version), default, "{layout}");
+    }
+}
+
+macro_rules! defaults {
+    ($($message:ident),*) => { $(defaults_of::<messages::$message>();)* };
+}
+
+#[test]
+fn defaults_are_those_of_the_definitions() {
+    messages::for_each_message!(defaults);
+}
+
+#[test]
+fn what_has_no_encoding_is_refused_with_its_path_and_leaves_what_was_there() {
+    use messages::describe_configs_response::{
+        DescribeConfigsResourceResult, DescribeConfigsResponse, DescribeConfigsResult,
+    };
+    let long = "x".repeat(32_768);
+    let of = |config| DescribeConfigsResponse {
+        results: vec![DescribeConfigsResult {
+            configs: vec![DescribeConfigsResourceResult::default(), config],
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    let encoded = |config, version| {
+        let mut out = vec![1, 2, 3];
+        let result = of(config).encode_into(ApiVersion(version), &mut out).map_err(|error| (error.path, error.kind));
+        assert!(result.is_ok() || out == [1, 2, 3], "{out:?}");
+        result
+    };
+    let default = DescribeConfigsResourceResult::default();
+    let refused = |path: &str, kind| Err((path.to_owned(), kind));
+    // IsDefault was replaced by ConfigSource in version 1.
+    let was_default = DescribeConfigsResourceResult { is_default: true, ..default.clone() };
+    let kind = EncodeErrorKind::FieldNotInVersion("IsDefault".to_owned());
+    assert_eq!(encoded(was_default.clone(), 0), Ok(()));
+    assert_eq!(encoded(was_default, 1), refused("Results[0].Configs[1]", kind));
+    let long = DescribeConfigsResourceResult { value: Some(&long), ..default.clone() };
+    let kind = EncodeErrorKind::StringTooLong(32_768);
+    assert_eq!(encoded(long.clone(), 3), refused("Results[0].Configs[1].Value", kind));
+    assert_eq!(encoded(long, 4), Ok(()), "a compact length can say it");
+    for version in [-1, 5] {
+        assert_eq!(encoded(default.clone(), version), refused("", EncodeErrorKind::NoSuchVersion(version)));
+    }
+}
+
+#[test]
+fn a_null_is_refused_where_the_version_has_none() {
+    use messages::metadata_request::MetadataRequest;
+    let all_topics = MetadataRequest { topics: None, ..Default::default() };
+    let result = all_topics.encode(ApiVersion(0)).map_err(|error| (error.path, error.kind));
+    assert_eq!(result, Err(("Topics".to_owned(), EncodeErrorKind::NullNotAllowed)));
+    // -1 as the count; auto creation is not of this version.
+    assert_eq!(all_topics.encode(ApiVersion(1)), Ok(vec![0xff; 4]));
+}

@@ -5,12 +5,30 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 fn main() {
-    let schemas = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas");
-    println!("cargo::rerun-if-changed={}", schemas.display());
     println!("cargo::rerun-if-changed=generate.rs");
-    let mut paths: Vec<_> = std::fs::read_dir(&schemas)
-        .unwrap_or_else(|error| panic!("{}: {error}", schemas.display()))
-        .map(|entry| entry.unwrap_or_else(|error| panic!("{}: {error}", schemas.display())).path())
+    let out = std::env::var_os("OUT_DIR").expect("cargo sets it");
+    // Definitions of the tests are for the tests alone.
+    for (folder, file) in [("../../schemas", "messages.rs"), ("tests/definitions", "tests.rs")] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+        println!("cargo::rerun-if-changed={}", folder.display());
+        let (mut code, names) = code(&folder);
+        if file == "messages.rs" {
+            let _ = writeln!(
+                code,
+                "/// Hands the names of all messages to a macro of the caller's: `callback! {{ A, B, C }}`.
+                #[macro_export]
+                macro_rules! for_each_message {{ ($callback:ident) => {{ $callback! {{ {names} }} }} }}"
+            );
+        }
+        std::fs::write(Path::new(&out).join(file), code).expect("the folder is cargo's");
+    }
+}
+
+/// The Rust of all definitions in a folder, and their names.
+fn code(folder: &Path) -> (String, String) {
+    let mut paths: Vec<_> = std::fs::read_dir(folder)
+        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+        .map(|entry| entry.unwrap_or_else(|error| panic!("{}: {error}", folder.display())).path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
         .collect();
     paths.sort();
@@ -26,15 +44,7 @@ fn main() {
         code += &Generator { spec: &spec }.module(&path);
         names.push(spec.name.to_string());
     }
-    let all = names.join(", ");
-    let _ = writeln!(
-        code,
-        "/// Hands the names of all messages to a macro of the caller's: `callback! {{ A, B, C }}`.
-        #[macro_export]
-        macro_rules! for_each_message {{ ($callback:ident) => {{ $callback! {{ {all} }} }} }}"
-    );
-    let out = std::env::var_os("OUT_DIR").expect("cargo sets it");
-    std::fs::write(Path::new(&out).join("messages.rs"), code).expect("the folder is cargo's");
+    (code, names.join(", "))
 }
 
 struct Generator<'s> {
@@ -71,7 +81,7 @@ impl Generator<'_> {
         format!(
             "pub use {module}::{name};
             /// `{name}` and the structs that it is made of.
-            #[allow(unused_imports, unused_variables, unused_mut, clippy::all)]
+            #[allow(unused_imports, unused_variables, unused_mut, unused_parens, clippy::all)]
             pub mod {module} {{
                 use super::{{Message, elements, payload}};
                 use codec::wire::{{Writer, Written}};
@@ -394,14 +404,16 @@ fn snake_case(name: &str) -> String {
         let before = place.checked_sub(1).and_then(|place| letters.get(place));
         let after = letters.get(place + 1);
         // A word starts after a small letter or digit, and with the last capital before a small letter.
-        let starts = before.is_some_and(|before| !before.is_uppercase() || after.is_some_and(|after| after.is_lowercase()));
+        let starts =
+            before.is_some_and(|before| !before.is_uppercase() || after.is_some_and(|after| after.is_lowercase()));
         if letter.is_uppercase() && starts {
             snake.push('_');
         }
         snake.extend(letter.to_lowercase());
     }
     match &*snake {
-        "type" | "match" | "ref" | "use" | "in" | "loop" | "move" | "where" | "final" | "yield" | "async" | "abstract" => {
+        "type" | "match" | "ref" | "use" | "in" | "loop" | "move" | "where" | "final" | "yield" | "async"
+        | "abstract" => {
             format!("r#{snake}")
         }
         _ => snake,

@@ -65,9 +65,10 @@ pub trait Message {
     }
 }
 
-/// The elements of an array.
+/// The elements of an array: for what is generated.
+#[doc(hidden)]
 #[inline(always)]
-fn elements<T>(
+pub fn elements<T>(
     out: &mut Writer,
     mut at: usize,
     elements: &[T],
@@ -79,8 +80,9 @@ fn elements<T>(
     Ok(at)
 }
 
-/// What a tagged field holds, apart.
-fn payload(write: impl FnOnce(&mut Writer, usize) -> Written) -> Result<Vec<u8>, Unwinding> {
+/// What a tagged field holds, apart: for what is generated.
+#[doc(hidden)]
+pub fn payload(write: impl FnOnce(&mut Writer, usize) -> Written) -> Result<Vec<u8>, Unwinding> {
     let mut out = Writer::default();
     let end = write(&mut out, 0)?;
     Ok(out.into_bytes(end))

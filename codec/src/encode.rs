@@ -325,7 +325,7 @@ fn check_strays(value: &StructValue, found: usize, structure: &StructLayout) -> 
     for absent in &structure.absent {
         let Some((_, value)) = all.iter().find(|(name, _)| *name == absent.name) else { continue };
         unknown -= 1;
-        if !absent.ignorable && *value != absent.default {
+        if !absent.may_lack(value) {
             return Err(EncodeErrorKind::FieldNotInVersion(absent.name.to_string()).into());
         }
     }

@@ -3,7 +3,7 @@
 
 use crate::error::{SpecError, SpecErrorKind};
 use crate::spec::{FieldDefault, FieldSpec, FieldType, MessageSpec};
-use crate::tree::{Float64, StructValue, Value};
+use crate::tree::{Float64, StructValue, Value, parse_uuid};
 use crate::version::ApiVersion;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -208,6 +208,39 @@ pub(crate) struct AbsentField {
     pub default: Value,
     /// How many untagged fields of the struct come before it.
     pub place: usize,
+}
+
+impl AbsentField {
+    /// Whether a value may be left out: it may be dropped, or is its default.
+    pub(crate) fn may_lack(&self, value: &Value) -> bool {
+        self.ignorable || is_default(value, &self.default)
+    }
+}
+
+/// Whether a value means the same as a default. It may have come without its type, as JSON or by serde.
+fn is_default(value: &Value, default: &Value) -> bool {
+    match (default, value) {
+        // A missing field has its default.
+        (Value::Struct(default), Value::Struct(value)) => {
+            let field =
+                |(name, value): &(Arc<str>, Value)| default.get(name).is_some_and(|default| is_default(value, default));
+            value.tags.is_empty() && value.fields.iter().all(field)
+        }
+        (Value::Bytes(default), Value::Array(value)) => {
+            value.iter().eq(default.iter().map(|&byte| Value::Integer(byte.into())).collect::<Vec<_>>().iter())
+        }
+        (Value::Uuid(default), Value::Array(value)) => {
+            value.iter().eq(default.map(|byte| Value::Integer(byte.into())).iter())
+        }
+        (Value::Uuid(default), Value::String(value)) => parse_uuid(value) == Some(*default),
+        (Value::Bytes(default), Value::String(value)) => value.as_bytes() == default,
+        (Value::Integer(default), Value::String(value)) => value.parse() == Ok(*default),
+        (Value::Float(default), Value::Integer(value)) => {
+            // Whole numbers come as such.
+            i32::try_from(*value).is_ok_and(|value| Float64::from(f64::from(value)) == *default)
+        }
+        (default, value) => value == default,
+    }
 }
 
 /// What may come next where fields come in the order of the definition.
@@ -516,11 +549,7 @@ impl Lowering<'_> {
         for spec in specs {
             let place = format!("{place}.{}", spec.name);
             if !spec.versions.contains(self.version) {
-                let default = match (&spec.default, &spec.field_type) {
-                    // What a struct would hold is not lowered: at this version it may not even be countable.
-                    (FieldDefault::Zero, FieldType::Struct(_)) => Value::Struct(StructValue::default()),
-                    _ => self.default(spec, &spec.field_type, &place)?,
-                };
+                let default = self.absent_default(spec, &place)?;
                 let (name, place) = (spec.name.clone(), untagged.len());
                 absent.push(AbsentField { name, ignorable: spec.ignorable, default, place });
                 continue;
@@ -597,6 +626,17 @@ impl Lowering<'_> {
                 None => unreachable!("every other type is matched above"),
             },
         })
+    }
+
+    /// The default of a field that this version lacks. What a struct would hold is not lowered: at this version it may not
+    /// even be countable. It is made of all its fields, of whatever version.
+    fn absent_default(&mut self, spec: &FieldSpec, place: &str) -> Result<Value, SpecError> {
+        let (FieldDefault::Zero, FieldType::Struct(name)) = (&spec.default, &spec.field_type) else {
+            return self.default(spec, &spec.field_type, place);
+        };
+        let fields = self.spec.structs.get(name).map(|part| part.fields.as_slice()).unwrap_or_default();
+        let fields = fields.iter().map(|field| Ok((field.name.clone(), self.absent_default(field, place)?)));
+        Ok(Value::Struct(StructValue { fields: fields.collect::<Result<_, SpecError>>()?, tags: Vec::new() }))
     }
 
     fn default(&mut self, spec: &FieldSpec, field_type: &FieldType, place: &str) -> Result<Value, SpecError> {

@@ -2,8 +2,8 @@
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test may panic")]
 
 use codec::{
-    ApiVersion, EncodeErrorKind, Fixed, Layout, MessageSpec, Value, WireType, decode, deserialize, encode, hex,
-    parse_hex, properties, serialize,
+    AbsentFields, ApiVersion, EncodeErrorKind, Fixed, Layout, MessageSpec, Value, WireType, decode, deserialize,
+    encode, hex, parse_hex, properties, serialize,
 };
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -128,6 +128,54 @@ fn fields_that_the_version_lacks_are_dropped_or_refused() {
     assert_eq!(refused(tags_at_default()), Err((String::new(), late)));
     let second = EncodeErrorKind::FieldNotInVersion("Second".to_owned());
     assert_eq!(refused(Mixed { late: 0, ..mixed() }), Err((String::new(), second)));
+}
+
+#[test]
+fn a_field_that_the_version_lacks_may_be_at_its_default_in_any_form() {
+    let definition = r#"{ "name": "Later", "type": "data", "validVersions": "0-1", "flexibleVersions": "none", "fields": [
+        { "name": "Number", "type": "int8", "versions": "0+" },
+        { "name": "Inner", "type": "Inner", "versions": "1+", "fields": [
+            { "name": "Size", "type": "int32", "versions": "0+", "default": "-1" },
+            { "name": "Real", "type": "float64", "versions": "0+", "default": "2" }]},
+        { "name": "Id", "type": "uuid", "versions": "1+" },
+        { "name": "Large", "type": "int64", "versions": "1+", "default": "9223372036854775807" },
+        { "name": "Blob", "type": "bytes", "versions": "1+" }] }"#;
+    let layout = layout(definition, 0);
+    let encoded = |json: &serde_json::Value| {
+        let value = Value::from_json(&layout, json, AbsentFields::Keep);
+        let by_value = value.and_then(|value| encode(&layout, &value));
+        assert_eq!(by_value.is_ok(), serialize(&layout, json).is_ok(), "{json}");
+        by_value.map(|bytes| hex(&bytes)).map_err(|error| error.kind)
+    };
+    let zeros = [0; 16];
+    for default in [
+        serde_json::json!({ "Inner": {} }),
+        serde_json::json!({ "Inner": { "Size": -1 } }),
+        serde_json::json!({ "Inner": { "Size": -1, "Real": 2.0 } }),
+        serde_json::json!({ "Inner": { "Real": 2 } }),
+        serde_json::json!({ "Id": zeros }),
+        serde_json::json!({ "Id": "AAAAAAAAAAAAAAAAAAAAAA" }),
+        serde_json::json!({ "Large": i64::MAX }),
+        serde_json::json!({ "Large": "9223372036854775807" }),
+        serde_json::json!({ "Blob": [] }),
+        serde_json::json!({ "Blob": "" }),
+        serde_json::json!({ "Blob": { "hex": "" } }),
+    ] {
+        assert_eq!(encoded(&default), Ok("00".to_owned()), "{default}");
+    }
+    for (field, other) in [
+        ("Inner", serde_json::json!({ "Size": 0 })),
+        ("Inner", serde_json::json!({ "Real": 2.5 })),
+        ("Inner", serde_json::json!({ "Nope": -1 })),
+        ("Inner", serde_json::json!(null)),
+        ("Id", serde_json::json!([0; 15])),
+        ("Id", serde_json::json!("AAAAAAAAAAAAAAAAAAAAAQ")),
+        ("Large", serde_json::json!("0")),
+        ("Blob", serde_json::json!([0])),
+    ] {
+        let refused = EncodeErrorKind::FieldNotInVersion(field.to_owned());
+        assert_eq!(encoded(&serde_json::json!({ field: other })), Err(refused), "{field} {other}");
+    }
 }
 
 #[test]

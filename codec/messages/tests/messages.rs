@@ -4,9 +4,15 @@
 use codec::{
     ApiVersion, EncodeErrorKind, Layout, MessageSpec, Value, decode, deserialize, encode, hex, properties, serialize,
 };
-use messages::Message;
+use messages::{Message, elements, payload};
 use proptest::prelude::*;
 use std::sync::{Arc, LazyLock};
+
+// What the definitions of the product lack.
+mod odd {
+    use super::{Message, elements, payload};
+    include!(concat!(env!("OUT_DIR"), "/tests.rs"));
+}
 
 /// The layouts of a message at each of its versions.
 struct Layouts {
@@ -26,7 +32,7 @@ impl Layouts {
 }
 
 macro_rules! all_layouts {
-    ($($message:ident),*) => { vec![$(Layouts::of::<messages::$message>()),*] };
+    ($($message:ident),*) => { vec![Layouts::of::<odd::Odd>(), $(Layouts::of::<messages::$message>()),*] };
 }
 
 static MESSAGES: LazyLock<Vec<Layouts>> = LazyLock::new(|| messages::for_each_message!(all_layouts));
@@ -51,7 +57,8 @@ fn check<'a, M: Message + serde::Serialize + serde::Deserialize<'a>>(
     bytes: &[u8],
 ) -> Result<(), TestCaseError> {
     let message: M = deserialize(view).map_err(|error| TestCaseError::fail(format!("{layout}: {error}")))?;
-    let encoded = message.encode(layout.version()).map_err(|error| TestCaseError::fail(format!("{layout}: {error}")))?;
+    let encoded =
+        message.encode(layout.version()).map_err(|error| TestCaseError::fail(format!("{layout}: {error}")))?;
     prop_assert_eq!(hex(&encoded), hex(bytes), "{}", layout);
     for other in others {
         let text = |result: Result<Vec<u8>, codec::EncodeError>| result.map(|bytes| hex(&bytes));
@@ -72,6 +79,7 @@ macro_rules! check_by_name {
         ) -> Result<(), TestCaseError> {
             match name {
                 $(stringify!($message) => check::<messages::$message>(layout, others, view, bytes),)*
+                "Odd" => check::<odd::Odd>(layout, others, view, bytes),
                 name => panic!("{name}"),
             }
         }
@@ -85,11 +93,13 @@ proptest! {
 
     #[test]
     fn any_value_is_written_as_the_interpreter_writes_it(
+        is_odd in prop::bool::weighted(0.3),
         message: prop::sample::Index,
         version: prop::sample::Index,
         mut seed: u64,
     ) {
-        let Layouts { name, layouts } = message.get(MESSAGES.as_slice());
+        let messages = if is_odd { &MESSAGES[..1] } else { &MESSAGES };
+        let Layouts { name, layouts } = message.get(messages);
         let layout = version.get(layouts.as_slice());
         let mut value = properties::arbitrary_value(layout, &mut |below| {
             seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
@@ -118,6 +128,7 @@ macro_rules! defaults {
 #[test]
 fn defaults_are_those_of_the_definitions() {
     messages::for_each_message!(defaults);
+    defaults_of::<odd::Odd>();
 }
 
 #[test]

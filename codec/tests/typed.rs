@@ -168,7 +168,7 @@ fn a_field_that_the_version_lacks_may_be_at_its_default_in_any_form() {
         ("Inner", serde_json::json!({ "Real": 2.5 })),
         ("Inner", serde_json::json!({ "Nope": -1 })),
         ("Inner", serde_json::json!(null)),
-        ("Id", serde_json::json!([0; 15])),
+        ("Id", serde_json::json!(&zeros[1..])),
         ("Id", serde_json::json!("AAAAAAAAAAAAAAAAAAAAAQ")),
         ("Large", serde_json::json!("0")),
         ("Blob", serde_json::json!([0])),

@@ -26,7 +26,7 @@ const BARS: [Bar; 8] = [
     ("describe-configs/decode/", "", 1.2, Beside::One(YARDSTICK)),
     ("describe-configs/validate/", "", 1.0, Beside::One(YARDSTICK)),
     ("describe-configs/encode/", "ours-from-tree", 1.0, Beside::BestPeer),
-    ("describe-configs/encode/", "ours-from-value", 1.0, Beside::BestPeer),
+    ("describe-configs/encode/", "ours-from-message", 1.0, Beside::BestPeer),
     ("uvarint/", "", 1.1, Beside::BestPeer),
     ("compact-string/decode/", "ours", 0.2, Beside::One("kafka-protocol")),
     ("compact-string/encode/", "", 1.0, Beside::BestPeer),

@@ -254,8 +254,15 @@ impl Writer {
     pub fn array<const N: usize>(&mut self, at: usize, bytes: [u8; N]) -> usize {
         match array(&mut self.bytes, at, bytes) {
             Some(end) => end,
-            None => self.slice(at, &bytes),
+            None => self.array_past_the_room(at, bytes),
         }
+    }
+
+    // By value, or the bytes would be in memory also where there is room.
+    #[cold]
+    #[inline(never)]
+    fn array_past_the_room<const N: usize>(&mut self, at: usize, bytes: [u8; N]) -> usize {
+        self.slice(at, &bytes)
     }
 
     /// Bytes as they are.

@@ -87,9 +87,15 @@ impl Lint<'_> {
     }
 
     fn cite(&mut self) {
+        let (case, protocol) = (self.case, self.protocol);
+        let apis = case.steps.iter().chain(&case.finally).map(|step| step.api.as_str());
+        let apis: BTreeSet<&str> = apis.chain([case.api.as_str()]).collect();
+        // Versions that are not advertised may be some that no definition has.
+        let own = (!case.unadvertised).then_some((case.api.as_str(), case.versions));
+        let about = |spec: &MessageSpec| cite::in_conversation(spec, &apis, own);
         let mut binding = false;
-        for cite in &self.case.cite {
-            match cite::check(self.protocol, cite) {
+        for cite in &case.cite {
+            match cite::check(protocol, cite, &about) {
                 Ok(authority) => binding |= authority == Authority::Binding,
                 Err(what) => self.wrong("cite", what),
             }

@@ -17,6 +17,11 @@ pub fn too_large() -> String {
     format!("more than {} MiB", EXPANDED_LIMIT >> 20)
 }
 
+/// What is said of a recipe that makes nothing, however often: it hides that there is nothing.
+fn makes_nothing() -> String {
+    "what repeats is not empty, and is there at least once".to_owned()
+}
+
 /// Plain hex of more bytes than this is looked at for what could be a recipe.
 const LONG: usize = 256;
 /// The longest unit that is looked for: elements of the smallest kind are shorter.
@@ -99,6 +104,9 @@ impl Repeat {
     fn expand(&self, out: &mut Vec<u8>) -> Result<(), String> {
         let Repeat { repeat, bytes, from, base } = self;
         let unit = codec::parse_hex(&bytes.replace(DIGIT, "0"))?;
+        if unit.is_empty() || *repeat == 0 {
+            return Err(makes_nothing());
+        }
         if unit.len().saturating_mul(*repeat).saturating_add(out.len()) > EXPANDED_LIMIT {
             return Err(too_large());
         }
@@ -194,9 +202,12 @@ fn expand_within(json: &Json, room: &mut usize) -> Result<Json, String> {
                 && let members = if count.is_some() { 3 } else { 2 }
                 && let (Some(times), Some(value)) = (times(object, members), object.get("value"))
             {
+                if times == 0 {
+                    return Err(makes_nothing());
+                }
                 let before = *room;
                 let value = expand_within(value, room)?;
-                take(room, (before - *room).saturating_mul(times.saturating_sub(1)))?;
+                take(room, (before - *room).saturating_mul(times - 1))?;
                 let Some(field) = count else { return Ok(vec![value; times].into()) };
                 return (0..times).map(|number| counted(&value, field, number)).collect();
             }
@@ -204,6 +215,9 @@ fn expand_within(json: &Json, room: &mut usize) -> Result<Json, String> {
         }
         Json::Object(object) => {
             if let (Some(times), Some(text)) = (times(object, 2), object.get("text").and_then(Json::as_str)) {
+                if text.is_empty() || times == 0 {
+                    return Err(makes_nothing());
+                }
                 take(room, text.len().saturating_mul(times))?;
                 return Ok(text.repeat(times).into());
             }
@@ -386,12 +400,30 @@ mod tests {
         assert_eq!(expand(&json!({ "repeat": 3, "text": "ab" })), Ok(json!("ababab")));
         let list = json!({ "A": [{ "repeat": 2, "value": { "N": 1 } }], "B": [{ "repeat": 2 }] });
         assert_eq!(expand(&list), Ok(json!({ "A": [{ "N": 1 }, { "N": 1 }], "B": [{ "repeat": 2 }] })));
-        assert_eq!(expand(&json!([{ "repeat": 0, "value": 1 }])), Ok(json!([])));
         let counted = json!([{ "repeat": 2, "value": { "N": "", "I": 7, "V": 1 }, "count": "N" }]);
         assert_eq!(expand(&counted), Ok(json!([{ "N": "0", "I": 7, "V": 1 }, { "N": "1", "I": 7, "V": 1 }])));
         let counted = json!([{ "repeat": 2, "value": { "N": "", "I": 7 }, "count": "I" }]);
         assert_eq!(expand(&counted), Ok(json!([{ "N": "", "I": 0 }, { "N": "", "I": 1 }])));
         assert!(expand(&json!([{ "repeat": 2, "value": { "N": "" }, "count": "M" }])).is_err());
+    }
+
+    #[test]
+    fn what_repeats_is_there() {
+        for value in [
+            json!([{ "repeat": 0, "value": 1 }]),
+            json!({ "repeat": 0, "text": "a" }),
+            json!({ "A": { "repeat": 1_000_000_000_000_u64, "text": "" } }),
+        ] {
+            assert_eq!(expand(&value), Err(makes_nothing()), "{value}");
+        }
+        for part in [
+            json!({ "repeat": 0, "bytes": "00" }),
+            json!({ "repeat": 1_000_000_000_000_u64, "bytes": "" }),
+            json!({ "repeat": 1, "bytes": " " }),
+        ] {
+            let recipe: Bytes = serde_json::from_value(json!(["00", part])).unwrap();
+            assert_eq!(recipe.expand(), Err(makes_nothing()), "{part}");
+        }
     }
 
     #[test]

@@ -831,15 +831,16 @@ fn an_id_stands_for_one_case_for_ever() {
         ("versions", json!("4-4")),
         ("part", json!("body")),
         ("value", json!({ "IncludeDocumentation": false, "IncludeSynonyms": false, "Resources": [] })),
-        (
-            "value",
-            json!({ "Resources": [{ "repeat": 0, "value": {} }], "IncludeSynonyms": false, "IncludeDocumentation": false }),
-        ),
     ] {
         assert_eq!(with(&[(key, value)]), recorded, "{key}");
     }
-    // Anything else makes it another case.
     let resource = json!([{ "ResourceType": 0, "ResourceName": "", "ConfigurationKeys": [] }]);
+    let of_two = |resources: Json| {
+        let value = json!({ "Resources": resources, "IncludeSynonyms": false, "IncludeDocumentation": false });
+        with(&[("bytes", json!({ "4": "03 00010100 00010100 000000" })), ("value", value)])
+    };
+    assert_eq!(of_two(json!([{ "repeat": 2, "value": resource[0] }])), of_two(json!([resource[0], resource[0]])));
+    // Anything else makes it another case.
     for changes in [
         vec![
             ("bytes", json!({ "4": "0200010100000000" })),

@@ -156,6 +156,13 @@ impl Lint<'_> {
         if case.expect.outcome.is_empty() {
             self.wrong("expect.outcome", "something must be due");
         }
+        let longest = case.operation.timeout_ms.saturating_mul(3);
+        if !(1..=longest).contains(&case.expect.within_ms) {
+            self.wrong(
+                "expect.within_ms",
+                format!("a time is of 1 to {longest} ms, three times the client's own limit"),
+            );
+        }
         for api in &case.expect.sent_none {
             if self.protocol.api(api, MessageKind::Request).is_none() {
                 self.wrong("expect.sent_none", format!("there is no definition of {api:?}"));
@@ -177,8 +184,8 @@ impl Lint<'_> {
         ];
         for (name, kind, paths) in lists {
             let Some(spec) = self.protocol.api(case.operation.api, kind).cloned() else { continue };
-            for (path, _) in paths {
-                if let Err(what) = path.versions(&spec) {
+            for (path, matcher) in paths {
+                if let Err(what) = matcher.can_hold(path, &spec) {
                     self.wrong(format!("expect.{name}"), what);
                 }
             }

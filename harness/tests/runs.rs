@@ -138,7 +138,7 @@ fn certify(arguments: &[&str], adapter: &[&str]) -> Certified {
     Certified {
         code: output.status.code(),
         said: String::from_utf8_lossy(&output.stderr).into_owned(),
-        results: text.filter(|text| !text.is_empty()).map(|text| Results::from_jsonl(&text).unwrap()),
+        results: text.map(|text| Results::from_jsonl(&text).unwrap()),
     }
 }
 
@@ -671,6 +671,34 @@ fn two_runs_do_not_write_to_one_folder() {
 
 #[test]
 fn a_run_on_a_disk_that_is_full_stops_and_says_so() {
+/// What ends before it has a row leaves no results, and those of an earlier run as they are.
+#[test]
+fn a_run_that_judges_nothing_leaves_no_results() {
+    let nobody = std::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
+    let (nobody, exit) = (nobody.to_string(), ["sh", "-c", "exit 1"]);
+    let attempts: [(&[&str], &[&str]); 3] =
+        [(&["broker", &nobody], &[]), (&["codec"], &exit), (&["client"], &["/nonexistent/adapter"])];
+    for (arguments, adapter) in attempts {
+        let out = tempfile::tempdir().unwrap();
+        let end = |out: &Path| {
+            let output = run(arguments, out, adapter);
+            assert_eq!(output.status.code(), Some(3), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+            std::fs::read(out.join("results.jsonl")).ok()
+        };
+        assert_eq!(end(out.path()), None, "{arguments:?}");
+        std::fs::write(out.path().join("results.jsonl"), "of an earlier run").unwrap();
+        assert_eq!(end(out.path()).as_deref(), Some(b"of an earlier run".as_slice()), "{arguments:?}");
+    }
+    // Where no byte can be written, there is not even a first row.
+    let out = tempfile::tempdir().unwrap();
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -f 0; exec \"$0\" \"$@\""]).arg(binary());
+    command.args(["matrix", "--peer", "reference", "--case", "codec/alter-configs-request/v2/smallest", "--out"]);
+    let output = command.arg(out.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(std::fs::read_dir(out.path()).unwrap().count(), 0);
+}
+
     let out = tempfile::tempdir().unwrap();
     // A file may have 100 blocks of half a KiB or one, which stands for a disk with so much room.
     let script = "ulimit -f 100; exec \"$0\" \"$@\"";

@@ -831,6 +831,7 @@ mod tests {
             want: None,
             got: None,
             detail: Some("seen".to_owned()),
+            refused: None,
             elapsed_ms: 0,
         }
     }

@@ -49,6 +49,7 @@ fn pass(name: &str, version: i16, slug: &str) -> Outcome {
         want: None,
         got: None,
         detail: None,
+        refused: None,
         elapsed_ms: 3,
     }
 }

@@ -463,6 +463,7 @@ fn a_scratch_topic_that_is_refused_is_no_fault() {
     let refused = server.certify(&["--case", OF_A_TOPIC, "--allow-writes"]);
     let why = "the scratch topic could not be created: CreateTopics is answered with error 29";
     assert_eq!((refused.not_run(why), refused.code), (1, Some(3)), "{:?}", refused.outcomes());
+    assert_eq!(refused.outcomes()[0].refused, Some(29));
 }
 
 #[test]
@@ -482,6 +483,7 @@ fn what_is_denied_to_the_suite_is_not_judged() {
         let certified = Server::start(act).certify(&["--case", &case]);
         let why = "error 31 CLUSTER_AUTHORIZATION_FAILED: the broker denies it to us";
         assert_eq!((certified.not_run(why), certified.code), (1, Some(3)), "{:?}", certified.outcomes());
+        assert_eq!(certified.outcomes()[0].refused, Some(31));
     }
     let judged = ["--case", "broker/api-versions/v0/answered", "--case", "broker/describe-configs/v1/unknown-topic"];
     let certified = Server::start(act).certify(&judged);
@@ -669,8 +671,6 @@ fn two_runs_do_not_write_to_one_folder() {
     assert_eq!(run().status.code(), Some(0));
 }
 
-#[test]
-fn a_run_on_a_disk_that_is_full_stops_and_says_so() {
 /// What ends before it has a row leaves no results, and those of an earlier run as they are.
 #[test]
 fn a_run_that_judges_nothing_leaves_no_results() {
@@ -699,6 +699,8 @@ fn a_run_that_judges_nothing_leaves_no_results() {
     assert_eq!(std::fs::read_dir(out.path()).unwrap().count(), 0);
 }
 
+#[test]
+fn a_run_on_a_disk_that_is_full_stops_and_says_so() {
     let out = tempfile::tempdir().unwrap();
     // A file may have 100 blocks of half a KiB or one, which stands for a disk with so much room.
     let script = "ulimit -f 100; exec \"$0\" \"$@\"";

@@ -288,8 +288,7 @@ pub fn of_bytes(bytes: &[u8]) -> Json {
     while !rest.is_empty() {
         // What makes the most, of the shortest unit.
         let longest = (1..=rest.len().min(LONGEST_UNIT))
-            .flat_map(|unit| [Run::of_equals(rest, unit), Run::of_counted(rest, unit)])
-            .flatten()
+            .filter_map(|unit| Run::of(rest, unit))
             .filter(|run| run.count > 2 && run.unit * run.count > 64)
             .max_by_key(|run| (run.unit * run.count, std::cmp::Reverse(run.unit), run.counter.is_none()));
         match longest {
@@ -338,18 +337,17 @@ struct Counter {
 }
 
 impl Run {
-    fn of_equals(bytes: &[u8], unit: usize) -> Option<Run> {
-        let first = bytes.get(..unit)?;
-        let count = bytes.chunks_exact(unit).take_while(|chunk| *chunk == first).count();
-        Some(Run { unit, count, counter: None })
-    }
-
-    /// Units that differ in one number. It goes up by one from the first to the second, which shows in its last byte alone:
-    /// where it does not, a run begins one further on.
-    fn of_counted(bytes: &[u8], unit: usize) -> Option<Run> {
+    /// Units that are equal, or differ in one number. It goes up by one from the first to the second, which shows in its
+    /// last byte alone: where it does not, a run begins one further on.
+    fn of(bytes: &[u8], unit: usize) -> Option<Run> {
         let (first, second) = (bytes.get(..unit)?, bytes.get(unit..2 * unit)?);
-        let mut differ = (0..unit).filter(|&place| first[place] != second[place]);
-        let (Some(last), None) = (differ.next(), differ.next()) else { return None };
+        let Some(last) = first.iter().zip(second).position(|(first, second)| first != second) else {
+            let count = bytes.chunks_exact(unit).take_while(|chunk| *chunk == first).count();
+            return Some(Run { unit, count, counter: None });
+        };
+        if first[last + 1..] != second[last + 1..] {
+            return None;
+        }
         let numbers = [10, 16].into_iter().flat_map(|base| (1..=(last + 1).min(4)).map(move |size| (base, size)));
         let runs = numbers.filter_map(|(base, size)| {
             let at = last + 1 - size;

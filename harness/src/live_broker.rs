@@ -652,6 +652,34 @@ mod tests {
     }
 
     #[test]
+    fn an_api_that_is_listed_twice_fails_where_its_ranges_are_two() {
+        // AlterConfigs twice, each time to one of these versions.
+        fn listing(frame: &[u8], highest: [u8; 2]) -> Option<Vec<u8>> {
+            let mut answer = honest(frame)?;
+            if !own(frame) {
+                let entry = |highest: u8| [0, 33, 0, 0, 0, highest];
+                answer[13] = 3;
+                answer.extend(highest.map(entry).concat());
+                set_size(&mut answer);
+            }
+            Some(answer)
+        }
+        let judge = |slug: &str, reply: Reply| {
+            let outcome = judge(slug, reply);
+            (outcome.level, outcome.verdict, outcome.class)
+        };
+        let same: Reply = |frame| listing(frame, [0, 0]);
+        assert_eq!(judge("each-api-once", same), (Level::Should, Verdict::Differs, Some(Class::WrongAnswer)));
+        assert_eq!(judge("answered", same), (Level::Must, Verdict::Pass, None));
+        let fail = (Level::Must, Verdict::Fail, Some(Class::WrongValue));
+        let others: [Reply; 2] = [|frame| listing(frame, [0, 1]), |frame| listing(frame, [1, 0])];
+        for other in others {
+            assert_eq!(judge("ranges-are-in-order", other), fail);
+            assert_eq!(judge("answered", other), fail);
+        }
+    }
+
+    #[test]
     fn error_codes_that_the_guide_does_not_list_differ_whatever_the_level() {
         let case = |level: &str, steps: Json| {
             case_of(&json!({

@@ -2,14 +2,13 @@
 
 use crate::bundled::{text, texts};
 use crate::client_case::{self, ClientCase};
-use crate::definitions;
-use crate::exchange;
 use crate::results::{CaseInfo, Level, Role};
-use crate::vector::{self, Lint, Vector, Vectors};
+use crate::vector::{self, Files, Lint, Vector, Vectors};
+use crate::{cite, definitions, exchange, keys};
 use codec::{ApiVersion, Protocol};
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// All cases, loaded and linted.
 pub struct Cases {
@@ -40,20 +39,96 @@ pub struct Listed {
     pub info: CaseInfo,
 }
 
+/// The texts that cases are loaded from, as `vectors/` has them.
+pub struct Texts<'t> {
+    /// `rules.json`.
+    pub rules: &'t str,
+    /// `sources.json`.
+    pub sources: &'t str,
+    /// `citations.txt`.
+    pub citations: &'t str,
+    /// Name and text of each file in `codec`.
+    pub codec: Vec<(&'t str, &'t str)>,
+    /// Of each in `broker`.
+    pub broker: Vec<(&'t str, &'t str)>,
+    /// Of each in `client`.
+    pub client: Vec<(&'t str, &'t str)>,
+}
+
+impl<'t> Texts<'t> {
+    /// Those that are compiled in.
+    pub fn bundled() -> Texts<'static> {
+        Texts {
+            rules: text("rules.json"),
+            sources: text("sources.json"),
+            citations: text("citations.txt"),
+            codec: texts("codec"),
+            broker: texts("broker"),
+            client: texts("client"),
+        }
+    }
+
+    /// Everything in JSON, by its place in `vectors/`.
+    fn json(&self) -> impl Iterator<Item = (String, &'t str)> {
+        let folders = [("codec/", &self.codec), ("broker/", &self.broker), ("client/", &self.client)];
+        let files = folders
+            .into_iter()
+            .flat_map(|(folder, files)| files.iter().map(move |(name, text)| (format!("{folder}{name}"), *text)));
+        [("rules.json".to_owned(), self.rules), ("sources.json".to_owned(), self.sources)].into_iter().chain(files)
+    }
+
+    /// Loads all of it and looks closer than a run does: at keys that a file gives twice, long hex that could be a recipe,
+    /// and citations that are none or nobody's. Beside the cases there is what makes each that case, as
+    /// [`vector::Files::contents`] and [`exchange::contents`] have it.
+    pub fn lint(&self, protocol: &Protocol) -> Result<(Cases, BTreeMap<String, String>), Vec<String>> {
+        // What is no JSON is said with its place when it is loaded.
+        let twice = |(file, text): (String, &str)| {
+            let error = keys::given_once(text).err().filter(serde_json::Error::is_data)?;
+            Some(format!("{file}: {error}"))
+        };
+        let twice: Vec<String> = self.json().filter_map(twice).collect();
+        if !twice.is_empty() {
+            return Err(twice);
+        }
+        let files = Files::read(&self.codec);
+        let cases = Cases::load(protocol, self, &files)?;
+        let mut lints: Vec<String> = files.overlong().iter().map(ToString::to_string).collect();
+        let listed = cases.list();
+        let cited: BTreeSet<&str> = listed.iter().flat_map(|case| &case.info.cite).map(String::as_str).collect();
+        lints.extend(cite::lints(self.citations, &cited));
+        let contents = || {
+            let mut contents = files.contents()?;
+            contents.append(&mut vector::rule_contents(self.rules)?);
+            contents.append(&mut exchange::contents("broker", &self.broker)?);
+            contents.append(&mut exchange::contents("client", &self.client)?);
+            Ok::<_, String>(contents)
+        };
+        match contents() {
+            Ok(contents) if lints.is_empty() => Ok((cases, contents)),
+            Ok(_) => Err(lints),
+            Err(what) => Err(vec![what]),
+        }
+    }
+}
+
 impl Cases {
     /// The bundled cases. That they lint is a test; a broken one is still said with file and place.
     pub fn bundled(protocol: &Protocol) -> Result<Cases, Vec<String>> {
-        let files = texts("codec");
-        let vectors = Vectors::load(protocol, text("rules.json"), text("sources.json"), &files)
-            .map_err(|lints| lints.iter().map(Lint::to_string).collect::<Vec<_>>())?;
-        let exchanges = exchange::load(&texts("broker"), protocol)
-            .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
-        let clients = client_case::load(&texts("client"), protocol)
-            .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+        let texts = Texts::bundled();
+        Cases::load(protocol, &texts, &Files::read(&texts.codec))
+    }
+
+    fn load(protocol: &Protocol, texts: &Texts, files: &Files) -> Result<Cases, Vec<String>> {
+        let said = |lints: Vec<Lint>| lints.iter().map(Lint::to_string).collect::<Vec<_>>();
+        let vectors = Vectors::load(protocol, texts.rules, texts.sources, files).map_err(said)?;
+        let said = |errors: Vec<exchange::LintError>| errors.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let exchanges = exchange::load(&texts.broker, protocol).map_err(said)?;
+        let clients = client_case::load(&texts.client, protocol).map_err(said)?;
         let mut digest = Sha256::new();
-        let parts = ["codec", "broker", "client"].into_iter().flat_map(texts);
-        let rest = [("rules.json", text("rules.json")), ("sources.json", text("sources.json"))];
-        for (name, text) in definitions::bundled_texts().chain(rest).chain(parts) {
+        let parts = [&texts.codec, &texts.broker, &texts.client].into_iter().flatten().copied();
+        let rest = [("rules.json", texts.rules), ("sources.json", texts.sources)];
+        let definitions: Vec<(&str, &str)> = definitions::bundled_texts().collect();
+        for (name, text) in definitions.into_iter().chain(rest).chain(parts) {
             // Lengths first, so that no text can run into the next.
             digest.update((name.len() as u64).to_be_bytes());
             digest.update(name);
@@ -67,21 +142,6 @@ impl Cases {
     /// The ids of cases as they were recorded, `vectors/ids.txt`.
     pub fn bundled_ids() -> &'static str {
         text("ids.txt")
-    }
-
-    /// What makes each case that case, as [`vector::contents`] and [`exchange::contents`] have it.
-    pub fn bundled_contents() -> Result<BTreeMap<String, String>, String> {
-        let mut contents = vector::contents(&texts("codec"))?;
-        contents.append(&mut vector::rule_contents(text("rules.json"))?);
-        for role in ["broker", "client"] {
-            contents.append(&mut exchange::contents(role, &texts(role))?);
-        }
-        Ok(contents)
-    }
-
-    /// Long hex that could be a recipe, as [`vector::overlong`] has it.
-    pub fn bundled_overlong() -> Result<Vec<Lint>, String> {
-        vector::overlong(&texts("codec"))
     }
 
     /// Every case at every version, by id.

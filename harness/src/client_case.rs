@@ -14,8 +14,8 @@ use serde_json::{Map, Value as Json};
 
 pub use run::{Client, Drive, run};
 
-use crate::exchange::LintError;
 use crate::exchange::case_file::{self, Wrong, at};
+use crate::exchange::{LONGEST_MS, LintError};
 use crate::expect::{Matcher, Path};
 use crate::names::kebab;
 use crate::results::{CaseInfo, Level};
@@ -34,8 +34,6 @@ const OPTIONS: [(&str, &str); 3] =
 
 /// Time a client is given for an operation, in milliseconds, unless the case says otherwise.
 const TIMEOUT_MS: u64 = 5_000;
-/// The longest time a case may ask for, in milliseconds.
-const LONGEST_MS: u64 = 60_000;
 
 /// One case, at each of its versions.
 #[derive(Clone, Debug)]
@@ -319,7 +317,7 @@ fn read_expect(operation: &Operation, json: Option<&Json>) -> Result<Expect, Wro
         sent_none,
         shown: raw.shown,
         reported: paths("reported", &raw.reported)?,
-        within_ms: raw.within_ms.unwrap_or(3 * operation.timeout_ms),
+        within_ms: raw.within_ms.unwrap_or(operation.timeout_ms.saturating_mul(3)),
     })
 }
 

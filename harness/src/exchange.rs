@@ -375,6 +375,9 @@ fn read_variant(place: &str, json: &Json, steps: usize) -> Result<Variant, Wrong
     })
 }
 
+/// The longest time that a case may ask for, in milliseconds.
+pub(crate) const LONGEST_MS: u64 = 60_000;
+
 /// The variables that texts of a case may hold.
 pub const VARIABLES: [&str; 5] = ["topic", "other_node", "node", "prefix", ADVERTISED];
 

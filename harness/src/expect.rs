@@ -4,6 +4,8 @@
 //! `Results[ResourceType=2,ResourceName=t].Configs[].Name`. `[n]` is an element by its number, `[Key=value,..]` every
 //! element whose fields are written like this, `[]` every element.
 
+mod types;
+
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 

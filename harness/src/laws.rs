@@ -11,7 +11,7 @@ use crate::bundled;
 use crate::cases::Cases;
 use crate::client_case::{self, ClientCase};
 use crate::scripted_broker::{Script, converse};
-use crate::vector::Vectors;
+use crate::vector::{Files, Vectors};
 use crate::{definitions, exchange};
 
 /// The fuzz target `json`: which loader, then a text. Definitions, rules, sources, cases and values are refused or loaded,
@@ -26,9 +26,9 @@ pub fn loaders_are_total(input: &[u8]) {
     let (rules, sources) = (bundled::text("rules.json"), bundled::text("sources.json"));
     match loader % 7 {
         0 => definition_is_total(text),
-        1 => drop(Vectors::load(protocol, rules, sources, &[("describe-configs-response.json", text)])),
-        2 => drop(Vectors::load(protocol, text, sources, &[])),
-        3 => drop(Vectors::load(protocol, rules, text, &[])),
+        1 => drop(Vectors::load(protocol, rules, sources, &Files::read(&[("describe-configs-response.json", text)]))),
+        2 => drop(Vectors::load(protocol, text, sources, &Files::read(&[]))),
+        3 => drop(Vectors::load(protocol, rules, text, &Files::read(&[]))),
         4 => drop(exchange::load(&[("describe-configs.json", text)], protocol)),
         _ => drop(client_case::load(&[("describe-configs.json", text)], protocol)),
     }

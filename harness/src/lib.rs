@@ -16,6 +16,7 @@ pub mod exchange;
 pub mod expect;
 pub mod fake_codec;
 pub mod ids;
+pub mod keys;
 pub mod laws;
 pub mod live_broker;
 pub mod matrix;

@@ -652,6 +652,86 @@ mod tests {
     }
 
     #[test]
+    fn an_api_that_is_listed_twice_fails_where_its_ranges_are_two() {
+        // AlterConfigs twice, each time to one of these versions.
+        fn listing(frame: &[u8], highest: [u8; 2]) -> Option<Vec<u8>> {
+            let mut answer = honest(frame)?;
+            if !own(frame) {
+                let entry = |highest: u8| [0, 33, 0, 0, 0, highest];
+                answer[13] = 3;
+                answer.extend(highest.map(entry).concat());
+                set_size(&mut answer);
+            }
+            Some(answer)
+        }
+        let judge = |slug: &str, reply: Reply| {
+            let outcome = judge(slug, reply);
+            (outcome.level, outcome.verdict, outcome.class)
+        };
+        let same: Reply = |frame| listing(frame, [0, 0]);
+        assert_eq!(judge("each-api-once", same), (Level::Should, Verdict::Differs, Some(Class::WrongAnswer)));
+        assert_eq!(judge("answered", same), (Level::Must, Verdict::Pass, None));
+        let fail = (Level::Must, Verdict::Fail, Some(Class::WrongValue));
+        let others: [Reply; 2] = [|frame| listing(frame, [0, 1]), |frame| listing(frame, [1, 0])];
+        for other in others {
+            assert_eq!(judge("ranges-are-in-order", other), fail);
+            assert_eq!(judge("answered", other), fail);
+        }
+    }
+
+    #[test]
+    fn error_codes_that_the_guide_does_not_list_differ_whatever_the_level() {
+        let case = |level: &str, steps: Json| {
+            case_of(&json!({
+                "id": "some-case", "versions": "0", "level": level, "cite": ["KIP-35"],
+                "requires": "A broker does what it should do.", "steps": steps,
+                "variants": [{ "step": 0, "expect": { "ErrorCode": { "one_of": [1, 138] } }, "note": "Another code." }],
+            }))
+        };
+        fn answering(frame: &[u8], code: i16) -> Option<Vec<u8>> {
+            let mut answer = honest(frame)?;
+            if !own(frame) {
+                answer[8..10].copy_from_slice(&code.to_be_bytes());
+            }
+            Some(answer)
+        }
+        let judge = |level: &str, expect: &Json, reply: Reply| {
+            let outcome = judge_case(&case(level, json!([{ "send": {}, "expect": expect }])), reply);
+            (outcome.level, outcome.verdict, outcome.class)
+        };
+        let pass = |level| (level, Verdict::Pass, None);
+        let differs = (Level::Should, Verdict::Differs, Some(Class::WrongAnswer));
+        // Any error is due, or none is looked at.
+        for indifferent in [json!({ "ErrorCode": { "not": 0 } }), json!({ "ApiKeys[].ApiKey": [18] })] {
+            assert_eq!(judge("must", &indifferent, |frame| answering(frame, -1)), pass(Level::Must));
+            assert_eq!(judge("must", &indifferent, |frame| answering(frame, 136)), pass(Level::Must));
+            assert_eq!(judge("must", &indifferent, |frame| answering(frame, 999)), differs);
+            assert_eq!(judge("observed", &indifferent, |frame| answering(frame, -2)), differs);
+        }
+        // A code is due, and it is another.
+        let fail = (Level::Must, Verdict::Fail, Some(Class::WrongAnswer));
+        assert_eq!(judge("must", &json!(42), |frame| answering(frame, 999)), fail);
+        assert_eq!(judge("must", &json!(0), |frame| answering(frame, 999)), fail);
+        // It may be due, in a release that knows more.
+        assert_eq!(judge("must", &json!(42), |frame| answering(frame, 138)), differs);
+        assert_eq!(judge("must", &json!(42), |frame| answering(frame, 1)).1, Verdict::Variant);
+        // What else is wrong behind it is worse, and is found.
+        let steps = json!([
+            { "send": {}, "expect": { "ErrorCode": { "not": 0 } } }, { "send": {}, "expect": { "ErrorCode": 0 } },
+        ]);
+        let outcome = judge_case(&case("must", steps), |frame| answering(frame, 999));
+        assert_eq!((outcome.level, outcome.verdict), (Level::Must, Verdict::Fail), "{outcome:?}");
+        let outcome =
+            judge_case(&case("must", json!([{ "send": {}, "expect": { "ErrorCode": { "not": 0 } } }])), |frame| {
+                answering(frame, 999)
+            });
+        assert_eq!(outcome.at.unwrap().path, "ErrorCode");
+        let what = "ErrorCode is 999, which is none of the protocol guide's error codes";
+        assert_eq!(outcome.detail.as_deref(), Some(what));
+        assert!(outcome.got.unwrap()["frame"].is_string());
+    }
+
+    #[test]
     fn an_answer_to_a_malformed_body_is_held_to_the_protocol_too() {
         let case = json!({
             "id": "some-case", "versions": "0", "level": "observed", "consent": "hostile", "cite": ["KIP-35"],

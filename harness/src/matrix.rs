@@ -765,7 +765,8 @@ fn one_line(text: &str) -> String {
     adapter::cut(&text)
 }
 
-/// Makes the folder of a report and says whether `results.jsonl` can be written there, without touching one that is.
+/// Makes the folder of a report and says whether `results.jsonl` can be written there, without touching one that is and
+/// without leaving one: a run may end before it has a row.
 pub fn check_folder(out: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(out)
         .with_context(|| format!("{} cannot be made: choose another folder with --out", out.display()))?;
@@ -781,12 +782,14 @@ pub fn check_folder(out: &Path) -> anyhow::Result<()> {
         std::mem::forget(folder);
     }
     let path = out.join("results.jsonl");
-    File::options()
-        .create(true)
-        .append(true)
-        .open(&path)
-        .map(drop)
-        .with_context(|| format!("{} cannot be written: choose another folder with --out", path.display()))?;
+    let writable = match File::create_new(&path) {
+        Ok(_) => std::fs::remove_file(&path),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            File::options().append(true).open(&path).map(drop)
+        }
+        Err(error) => Err(error),
+    };
+    writable.with_context(|| format!("{} cannot be written: choose another folder with --out", path.display()))?;
     // Pages are made at the end only, which is late to find out.
     Ok(crate::report::check_pages(out)?)
 }
@@ -798,7 +801,11 @@ pub fn open_results(out: &Path, run: &Run) -> std::io::Result<File> {
     let path = out.join("results.jsonl");
     let line = serde_json::to_string(&Row::Run(run.clone()))? + "\n";
     let begun = File::create(&path).and_then(|mut file| file.write_all(line.as_bytes()).map(|()| file));
-    begun.map_err(|error| explain(&path, error))
+    begun.map_err(|error| {
+        // Rows of no run are no results.
+        let _ = std::fs::remove_file(&path);
+        explain(&path, error)
+    })
 }
 
 #[cfg(test)]
@@ -824,6 +831,7 @@ mod tests {
             want: None,
             got: None,
             detail: Some("seen".to_owned()),
+            refused: None,
             elapsed_ms: 0,
         }
     }

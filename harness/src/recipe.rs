@@ -17,6 +17,11 @@ pub fn too_large() -> String {
     format!("more than {} MiB", EXPANDED_LIMIT >> 20)
 }
 
+/// What is said of a recipe that makes nothing, however often: it hides that there is nothing.
+fn makes_nothing() -> String {
+    "what repeats is not empty, and is there at least once".to_owned()
+}
+
 /// Plain hex of more bytes than this is looked at for what could be a recipe.
 const LONG: usize = 256;
 /// The longest unit that is looked for: elements of the smallest kind are shorter.
@@ -99,6 +104,9 @@ impl Repeat {
     fn expand(&self, out: &mut Vec<u8>) -> Result<(), String> {
         let Repeat { repeat, bytes, from, base } = self;
         let unit = codec::parse_hex(&bytes.replace(DIGIT, "0"))?;
+        if unit.is_empty() || *repeat == 0 {
+            return Err(makes_nothing());
+        }
         if unit.len().saturating_mul(*repeat).saturating_add(out.len()) > EXPANDED_LIMIT {
             return Err(too_large());
         }
@@ -194,9 +202,12 @@ fn expand_within(json: &Json, room: &mut usize) -> Result<Json, String> {
                 && let members = if count.is_some() { 3 } else { 2 }
                 && let (Some(times), Some(value)) = (times(object, members), object.get("value"))
             {
+                if times == 0 {
+                    return Err(makes_nothing());
+                }
                 let before = *room;
                 let value = expand_within(value, room)?;
-                take(room, (before - *room).saturating_mul(times.saturating_sub(1)))?;
+                take(room, (before - *room).saturating_mul(times - 1))?;
                 let Some(field) = count else { return Ok(vec![value; times].into()) };
                 return (0..times).map(|number| counted(&value, field, number)).collect();
             }
@@ -204,6 +215,9 @@ fn expand_within(json: &Json, room: &mut usize) -> Result<Json, String> {
         }
         Json::Object(object) => {
             if let (Some(times), Some(text)) = (times(object, 2), object.get("text").and_then(Json::as_str)) {
+                if text.is_empty() || times == 0 {
+                    return Err(makes_nothing());
+                }
                 take(room, text.len().saturating_mul(times))?;
                 return Ok(text.repeat(times).into());
             }
@@ -274,8 +288,7 @@ pub fn of_bytes(bytes: &[u8]) -> Json {
     while !rest.is_empty() {
         // What makes the most, of the shortest unit.
         let longest = (1..=rest.len().min(LONGEST_UNIT))
-            .flat_map(|unit| [Run::of_equals(rest, unit), Run::of_counted(rest, unit)])
-            .flatten()
+            .filter_map(|unit| Run::of(rest, unit))
             .filter(|run| run.count > 2 && run.unit * run.count > 64)
             .max_by_key(|run| (run.unit * run.count, std::cmp::Reverse(run.unit), run.counter.is_none()));
         match longest {
@@ -324,18 +337,17 @@ struct Counter {
 }
 
 impl Run {
-    fn of_equals(bytes: &[u8], unit: usize) -> Option<Run> {
-        let first = bytes.get(..unit)?;
-        let count = bytes.chunks_exact(unit).take_while(|chunk| *chunk == first).count();
-        Some(Run { unit, count, counter: None })
-    }
-
-    /// Units that differ in one number. It goes up by one from the first to the second, which shows in its last byte alone:
-    /// where it does not, a run begins one further on.
-    fn of_counted(bytes: &[u8], unit: usize) -> Option<Run> {
+    /// Units that are equal, or differ in one number. It goes up by one from the first to the second, which shows in its
+    /// last byte alone: where it does not, a run begins one further on.
+    fn of(bytes: &[u8], unit: usize) -> Option<Run> {
         let (first, second) = (bytes.get(..unit)?, bytes.get(unit..2 * unit)?);
-        let mut differ = (0..unit).filter(|&place| first[place] != second[place]);
-        let (Some(last), None) = (differ.next(), differ.next()) else { return None };
+        let Some(last) = first.iter().zip(second).position(|(first, second)| first != second) else {
+            let count = bytes.chunks_exact(unit).take_while(|chunk| *chunk == first).count();
+            return Some(Run { unit, count, counter: None });
+        };
+        if first[last + 1..] != second[last + 1..] {
+            return None;
+        }
         let numbers = [10, 16].into_iter().flat_map(|base| (1..=(last + 1).min(4)).map(move |size| (base, size)));
         let runs = numbers.filter_map(|(base, size)| {
             let at = last + 1 - size;
@@ -386,12 +398,30 @@ mod tests {
         assert_eq!(expand(&json!({ "repeat": 3, "text": "ab" })), Ok(json!("ababab")));
         let list = json!({ "A": [{ "repeat": 2, "value": { "N": 1 } }], "B": [{ "repeat": 2 }] });
         assert_eq!(expand(&list), Ok(json!({ "A": [{ "N": 1 }, { "N": 1 }], "B": [{ "repeat": 2 }] })));
-        assert_eq!(expand(&json!([{ "repeat": 0, "value": 1 }])), Ok(json!([])));
         let counted = json!([{ "repeat": 2, "value": { "N": "", "I": 7, "V": 1 }, "count": "N" }]);
         assert_eq!(expand(&counted), Ok(json!([{ "N": "0", "I": 7, "V": 1 }, { "N": "1", "I": 7, "V": 1 }])));
         let counted = json!([{ "repeat": 2, "value": { "N": "", "I": 7 }, "count": "I" }]);
         assert_eq!(expand(&counted), Ok(json!([{ "N": "", "I": 0 }, { "N": "", "I": 1 }])));
         assert!(expand(&json!([{ "repeat": 2, "value": { "N": "" }, "count": "M" }])).is_err());
+    }
+
+    #[test]
+    fn what_repeats_is_there() {
+        for value in [
+            json!([{ "repeat": 0, "value": 1 }]),
+            json!({ "repeat": 0, "text": "a" }),
+            json!({ "A": { "repeat": 1_000_000_000_000_u64, "text": "" } }),
+        ] {
+            assert_eq!(expand(&value), Err(makes_nothing()), "{value}");
+        }
+        for part in [
+            json!({ "repeat": 0, "bytes": "00" }),
+            json!({ "repeat": 1_000_000_000_000_u64, "bytes": "" }),
+            json!({ "repeat": 1, "bytes": " " }),
+        ] {
+            let recipe: Bytes = serde_json::from_value(json!(["00", part])).unwrap();
+            assert_eq!(recipe.expand(), Err(makes_nothing()), "{part}");
+        }
     }
 
     #[test]

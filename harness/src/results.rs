@@ -230,6 +230,10 @@ pub struct Outcome {
     /// One sentence for a person; holds no port, process id, path or time of day.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+    /// The error code by which a broker's surroundings refuse what a case that is `not-run` asks for, such as 29 for want
+    /// of an ACL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<i16>,
     /// How long the peer took, in milliseconds: the only field in which two runs of one commit differ.
     pub elapsed_ms: u64,
 }

@@ -1,11 +1,13 @@
 //! Codec cases, `vectors/codec/*.json`: loaded, linted, and expanded to one case a version.
 
-use crate::cite::Authority;
+use crate::cite::{About, Authority};
 use crate::ids;
 use crate::names::kebab;
 use crate::recipe;
 use crate::results::{CaseInfo, Level};
-use codec::{AbsentFields, ApiVersion, DecodeError, FrameLayout, Layout, MessageSpec, Protocol, Value, VersionRange};
+use codec::{
+    AbsentFields, ApiVersion, DecodeError, FrameLayout, Layout, MessageKind, MessageSpec, Protocol, Value, VersionRange,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use std::borrow::Cow;
@@ -417,18 +419,60 @@ pub struct Vectors {
     pub cases: Vec<Vector>,
 }
 
-/// A hash of what makes each case of files that load, by message and id: `describe-configs-request/keys-null-v0`. It is
-/// what ids are held to, which is no matter of any run. The error is that they do not load.
-pub fn contents(files: &[(&str, &str)]) -> Result<BTreeMap<String, String>, String> {
-    let mut contents = BTreeMap::new();
-    for (_, text) in files {
-        let raw: RawFile = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        let slug = kebab(&raw.message);
-        for case in &raw.cases {
-            contents.insert(format!("{slug}/{}", case.id), case.content()?);
+/// Case files as they were read, each with its name: once for all that looks at them.
+pub struct Files<'t> {
+    files: Vec<(&'t str, RawFile)>,
+    /// What is wrong with those that could not be read.
+    unread: Vec<Lint>,
+}
+
+impl<'t> Files<'t> {
+    /// Reads case files, each a name and a text.
+    pub fn read(files: &[(&'t str, &str)]) -> Files<'t> {
+        let mut read = Files { files: Vec::with_capacity(files.len()), unread: Vec::new() };
+        for (file, text) in files {
+            match serde_json::from_str(text) {
+                Ok(raw) => read.files.push((file, raw)),
+                Err(error) => {
+                    // Read again for the place, which takes longer to keep in mind.
+                    let again =
+                        serde_path_to_error::deserialize::<_, RawFile>(&mut serde_json::Deserializer::from_str(text));
+                    let what = again.err().map_or(error.to_string(), |error| error.to_string());
+                    read.unread.push(Lint { file: (*file).to_owned(), case: String::new(), what });
+                }
+            }
         }
+        read
     }
-    Ok(contents)
+
+    /// A hash of what makes each case, by message and id: `describe-configs-request/keys-null-v0`. It is what ids are held
+    /// to, which is no matter of any run. The error is that what was read does not load.
+    pub fn contents(&self) -> Result<BTreeMap<String, String>, String> {
+        let mut contents = BTreeMap::new();
+        for (_, raw) in &self.files {
+            let slug = kebab(&raw.message);
+            for case in &raw.cases {
+                contents.insert(format!("{slug}/{}", case.id), case.content()?);
+            }
+        }
+        Ok(contents)
+    }
+
+    /// Long hex that could be a recipe. To look for it takes longer than to load the files, and is no matter of any run.
+    pub fn overlong(&self) -> Vec<Lint> {
+        let mut lints = Vec::new();
+        for (file, raw) in &self.files {
+            for case in &raw.cases {
+                let overlong = case.bytes.iter().filter(|(_, bytes)| bytes.is_longer_than_needed());
+                lints.extend(overlong.map(|(version, _)| Lint {
+                    file: (*file).to_owned(),
+                    case: case.id.clone(),
+                    what: format!("bytes of version {version}: write what repeats or counts up in them as a recipe"),
+                }));
+            }
+        }
+        lints
+    }
 }
 
 /// A hash of what makes each rule, `rule/truncated`: cases mean what theirs says.
@@ -439,24 +483,6 @@ pub fn rule_contents(rules: &str) -> Result<BTreeMap<String, String>, String> {
         ids::hash(json!({ "result": rule.result, "outcomes": outcomes, "level": rule.level }))
     };
     Ok(rules.iter().map(|rule| (format!("rule/{}", rule.id), content(rule))).collect())
-}
-
-/// Long hex in files that load, which could be a recipe. To look for it takes longer than to load the files, and is no matter
-/// of any run.
-pub fn overlong(files: &[(&str, &str)]) -> Result<Vec<Lint>, String> {
-    let mut lints = Vec::new();
-    for (file, text) in files {
-        let raw: RawFile = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        for case in &raw.cases {
-            let overlong = case.bytes.iter().filter(|(_, bytes)| bytes.is_longer_than_needed());
-            lints.extend(overlong.map(|(version, _)| Lint {
-                file: (*file).to_owned(),
-                case: case.id.clone(),
-                what: format!("bytes of version {version}: write what repeats or counts up in them as a recipe"),
-            }));
-        }
-    }
-    Ok(lints)
 }
 
 /// Something wrong with a vector file: which file, which case, what.
@@ -498,25 +524,52 @@ impl Vectors {
         self.cases.iter().filter(valid).filter(|case| !self.has_own_definitions(&case.source))
     }
 
-    /// Loads and lints `rules.json`, `sources.json` and the case files, each a name and a text.
-    pub fn load(protocol: &Protocol, rules: &str, sources: &str, files: &[(&str, &str)]) -> Result<Vectors, Vec<Lint>> {
-        let file_lint = |file: &str, error: serde_json::Error| {
-            vec![Lint { file: file.to_owned(), case: String::new(), what: error.to_string() }]
-        };
-        let rules: Vec<Rule> = serde_json::from_str(rules).map_err(|error| file_lint("rules.json", error))?;
+    /// Loads and lints `rules.json`, `sources.json` and the case files.
+    pub fn load(protocol: &Protocol, rules: &str, sources: &str, files: &Files) -> Result<Vectors, Vec<Lint>> {
+        let lint = |file: &str, case: &str, what: String| Lint { file: file.to_owned(), case: case.to_owned(), what };
+        let rules: Vec<Rule> =
+            serde_json::from_str(rules).map_err(|error| vec![lint("rules.json", "", error.to_string())])?;
+        let sources: SourcesFile =
+            serde_json::from_str(sources).map_err(|error| vec![lint("sources.json", "", error.to_string())])?;
+        let mut lints = Vec::new();
+        let ids = rules.iter().map(|rule| rule.id.as_str());
+        lints.extend(twice(ids).map(|id| lint("rules.json", id, "this id is there twice".to_owned())));
+        let names = sources.sources.iter().map(|source| source.name.as_str());
+        lints.extend(twice(names).map(|name| lint("sources.json", name, "this name is there twice".to_owned())));
+        for rule in &rules {
+            let outcomes: Vec<String> = rule.outcomes.iter().map(|outcome| json!(outcome).to_string()).collect();
+            let again = twice(outcomes.iter().map(String::as_str));
+            lints.extend(
+                again.map(|outcome| lint("rules.json", &rule.id, format!("outcomes: {outcome} is there twice"))),
+            );
+        }
+        for source in &sources.sources {
+            let again = twice(source.versions.iter().map(String::as_str));
+            lints.extend(
+                again.map(|version| lint("sources.json", &source.name, format!("version {version} is there twice"))),
+            );
+        }
+        if !lints.is_empty() {
+            return Err(lints);
+        }
         let rules = rules.into_iter().map(|rule| (rule.id.clone(), Arc::new(rule))).collect();
-        let sources: SourcesFile = serde_json::from_str(sources).map_err(|error| file_lint("sources.json", error))?;
         let sources = sources.sources.into_iter().map(|source| (source.name.clone(), source)).collect();
         let vectors = Vectors { rules, sources, cases: Vec::new() };
         Loading { protocol, vectors, lints: Vec::new(), parents: Vec::new(), authors: true }.load(files)
     }
 
     /// Cases on these rules and sources that nobody was asked about yet: all is linted but authors and parents.
-    pub fn of_texts(&self, protocol: &Protocol, files: &[(&str, &str)]) -> Result<Vectors, Vec<Lint>> {
+    pub fn unasked(&self, protocol: &Protocol, files: &Files) -> Result<Vectors, Vec<Lint>> {
         let (rules, sources) = (self.rules.clone(), self.sources.clone());
         let vectors = Vectors { rules, sources, cases: Vec::new() };
         Loading { protocol, vectors, lints: Vec::new(), parents: Vec::new(), authors: false }.load(files)
     }
+}
+
+/// Those that came before, in their order.
+fn twice<'t>(texts: impl Iterator<Item = &'t str>) -> impl Iterator<Item = &'t str> {
+    let mut seen = BTreeSet::new();
+    texts.filter(move |text| !seen.insert(*text))
 }
 
 struct Loading<'p> {
@@ -530,9 +583,10 @@ struct Loading<'p> {
 }
 
 impl Loading<'_> {
-    fn load(mut self, files: &[(&str, &str)]) -> Result<Vectors, Vec<Lint>> {
-        for (file, text) in files {
-            self.file(file, text);
+    fn load(mut self, files: &Files) -> Result<Vectors, Vec<Lint>> {
+        self.lints.extend(files.unread.iter().cloned());
+        for (file, raw) in &files.files {
+            self.file(file, raw);
         }
         self.duplicates();
         if self.authors {
@@ -544,17 +598,8 @@ impl Loading<'_> {
         if lints.is_empty() { Ok(vectors) } else { Err(lints) }
     }
 
-    fn file(&mut self, file: &str, text: &str) {
+    fn file(&mut self, file: &str, raw: &RawFile) {
         let lint = |what: String| Lint { file: file.to_owned(), case: String::new(), what };
-        let raw: RawFile = match serde_json::from_str(text) {
-            Ok(raw) => raw,
-            Err(error) => {
-                // Read again for the place, which takes longer to keep in mind.
-                let read =
-                    serde_path_to_error::deserialize::<_, RawFile>(&mut serde_json::Deserializer::from_str(text));
-                return self.lints.push(lint(read.err().map_or(error.to_string(), |error| error.to_string())));
-            }
-        };
         let Some(spec) = self.protocol.message(&raw.message).cloned() else {
             return self.lints.push(lint(format!("no message is called {:?}", raw.message)));
         };
@@ -563,13 +608,13 @@ impl Loading<'_> {
             self.lints.push(lint(format!("the file of {} is called {slug}.json", spec.name)));
         }
         let mut slugs = BTreeSet::new();
-        for case in raw.cases {
+        for case in &raw.cases {
             self.parents.extend(case.parent.iter().map(|parent| (file.to_owned(), case.id.clone(), parent.clone())));
             let mut whats = Vec::new();
             if !slugs.insert(case.id.clone()) {
                 whats.push("this id is there twice".to_owned());
             }
-            self.case(&spec, &slug, &case, &mut whats);
+            self.case(&spec, &slug, case, &mut whats);
             self.lints.extend(whats.into_iter().map(|what| Lint {
                 file: file.to_owned(),
                 case: case.id.clone(),
@@ -584,8 +629,8 @@ impl Loading<'_> {
         {
             whats.push("an id is made of lower-case letters, digits and hyphens".to_owned());
         }
-        if case.requires.trim().is_empty() {
-            whats.push("requires: one sentence says what a correct codec does".to_owned());
+        if case.requires.trim().len() < 2 || !case.requires.ends_with('.') {
+            whats.push("requires: one sentence says what a correct codec does, with a full stop".to_owned());
         }
         let Some(rule) = self.vectors.rules.get(&case.rule).cloned() else {
             return whats.push(format!("no rule is called {:?}", case.rule));
@@ -598,7 +643,7 @@ impl Loading<'_> {
             whats.push(format!("versions {versions} are not all in {}", spec.valid_versions));
             return;
         }
-        self.citations(case, whats);
+        self.citations(spec, versions, &rule, case, whats);
         if self.authors {
             self.authors(&rule, case, whats);
         }
@@ -658,11 +703,44 @@ impl Loading<'_> {
         }
     }
 
-    fn citations(&self, case: &RawCase, whats: &mut Vec<String>) {
+    /// What a case cites, it is about: its own message, and where there is a header in it that header; a case of a header
+    /// any message that goes with it.
+    fn citations(
+        &self,
+        spec: &MessageSpec,
+        versions: VersionRange,
+        rule: &Rule,
+        case: &RawCase,
+        whats: &mut Vec<String>,
+    ) {
+        let header = |of: &MessageSpec, version| {
+            let layout = self.protocol.frame_layout(of, version).ok()?.header;
+            Some((layout.spec().name.clone(), layout.version()))
+        };
+        let about = |cited: &MessageSpec| {
+            let is_header = spec.kind == MessageKind::Header;
+            // These are about a field that their version lacks.
+            let lacks = matches!(rule.id.as_str(), "encode-field-not-in-version" | "tag-of-other-version");
+            if cited.name == spec.name {
+                if lacks { About::Message } else { About::Each(versions.iter().collect()) }
+            } else if is_header {
+                let goes = |version| header(cited, version).is_some_and(|(name, _)| name == spec.name);
+                if cited.valid_versions.iter().any(goes) { About::Message } else { About::Nothing }
+            } else if case.part != Part::Body {
+                let headers = versions.iter().filter_map(|version| header(spec, version));
+                let own: Vec<_> = headers.filter(|(name, _)| *name == cited.name).map(|(_, version)| version).collect();
+                if own.is_empty() { About::Nothing } else { About::Each(own) }
+            } else {
+                About::Nothing
+            }
+        };
         if case.cite.is_empty() {
             whats.push("cite: a case cites at least one source".to_owned());
         }
-        let checked: Vec<_> = case.cite.iter().map(|cite| crate::cite::check(self.protocol, cite)).collect();
+        whats.extend(twice(case.cite.iter().map(String::as_str)).map(|cite| format!("cite: {cite:?} is there twice")));
+        let authors = case.source.iter().map(String::as_str);
+        whats.extend(twice(authors).map(|author| format!("source: {author:?} is there twice")));
+        let checked: Vec<_> = case.cite.iter().map(|cite| crate::cite::check(self.protocol, cite, &about)).collect();
         if !checked.is_empty() && checked.iter().all(|found| *found == Ok(Authority::Report)) {
             whats.push("cite: a report says where a fault was seen: cite what binds beside it".to_owned());
         }
@@ -874,7 +952,8 @@ mod tests {
         });
         let file = json!({ "message": "DescribeConfigsResponse", "cases": [case] }).to_string();
         let files = [("describe-configs-response.json", file.as_str())];
-        let lints = Vectors::load(bundled(), text("rules.json"), text("sources.json"), &files).unwrap_err();
+        let lints =
+            Vectors::load(bundled(), text("rules.json"), text("sources.json"), &Files::read(&files)).unwrap_err();
         assert!(lints.iter().any(|lint| lint.what == "cuts of version 4: more than 4 MiB"), "{lints:?}");
     }
 
@@ -882,7 +961,7 @@ mod tests {
     fn lints(cases: Json) -> Vec<String> {
         let file = json!({ "message": "DescribeConfigsRequest", "cases": cases }).to_string();
         let files = [("describe-configs-request.json", file.as_str())];
-        let loaded = Vectors::load(bundled(), text("rules.json"), text("sources.json"), &files);
+        let loaded = Vectors::load(bundled(), text("rules.json"), text("sources.json"), &Files::read(&files));
         loaded.err().into_iter().flatten().map(|lint| format!("{}: {}", lint.case, lint.what)).collect()
     }
 
@@ -939,7 +1018,7 @@ mod tests {
             let case = format!(r#"{{"id":"a","rule":"truncated","versions":"0","cite":[],"requires":"A."{level}}}"#);
             format!(r#"{{"message":"DescribeConfigsRequest","cases":[{case}]}}"#)
         };
-        let hash = |level: &str| contents(&[("describe-configs-request.json", &file(level))]).unwrap();
+        let hash = |level: &str| Files::read(&[("describe-configs-request.json", &file(level))]).contents().unwrap();
         assert_ne!(hash(""), hash(r#","level":"observed""#));
         let rule = |result: &str, outcomes: &str, level: &str| {
             let rule = format!(

@@ -161,6 +161,7 @@ pub fn judge(case: &Vector, op: Op, seen: &Observation, peer: &str, fails: Level
         want: finding.want.or_else(|| want(case, op)).filter(|_| evidence),
         got: finding.got.or_else(|| got(seen)).filter(|_| evidence),
         detail: finding.detail,
+        refused: None,
         elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
     }
 }

@@ -5,7 +5,7 @@ use indicatif::{MultiProgress, ProgressDrawTarget};
 use kafka_conform::attest::{Attestation, Change, Counts, Standing, attest, rewrite};
 use kafka_conform::cases::Cases;
 use kafka_conform::definitions::bundled;
-use kafka_conform::vector::Expected;
+use kafka_conform::vector::{Expected, Files, Vector, Vectors};
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader};
@@ -186,11 +186,9 @@ fn counts_are_honest_about_families_and_about_who_was_not_asked() {
 #[test]
 fn changes_add_who_confirms_and_take_out_who_disagrees_where_two_families_are_left() {
     let (java, newer, go) = ("kafka-clients@3.9.2", "kafka-clients@4.4.0", "kmsg@1.15.1");
-    let single = |case: &&kafka_conform::vector::Vector| {
+    let single = |case: &&Vector| {
         let slug = case.id.rsplit('/').next();
-        let same = |other: &&kafka_conform::vector::Vector| {
-            other.spec.name == case.spec.name && other.id.rsplit('/').next() == slug
-        };
+        let same = |other: &&Vector| other.spec.name == case.spec.name && other.id.rsplit('/').next() == slug;
         case.source == [java, newer, go] && CASES.vectors.cases.iter().filter(same).count() == 1
     };
     let case = CASES.vectors.cases.iter().find(single).expect("a case of one version");
@@ -290,8 +288,7 @@ fn a_find_becomes_a_case_that_lints_and_goes_to_its_file_where_another_codec_ref
     let files = [("incremental-alter-configs-response.json", after.as_str())];
     let rules = kafka_conform::bundled::text("rules.json");
     let sources = kafka_conform::bundled::text("sources.json");
-    let loaded =
-        kafka_conform::vector::Vectors::load(bundled(), rules, sources, &files).expect("what is written lints");
+    let loaded = Vectors::load(bundled(), rules, sources, &Files::read(&files)).expect("what is written lints");
     assert!(loaded.cases.iter().any(|case| case.bytes.as_deref() == Some(&bytes)));
 }
 

@@ -40,7 +40,7 @@ fn there_are_many_faults_and_half_of_them_were_seen_in_public() {
     let reported: Vec<&Fault> = FAULTS.iter().filter(|fault| !fault.reports.is_empty()).collect();
     assert!(FAULTS.len() >= 45 && reported.len() >= 22, "{} faults, {} reported", FAULTS.len(), reported.len());
     for report in reported.iter().flat_map(|fault| fault.reports) {
-        assert_eq!(cite::check(bundled(), report), Ok(cite::Authority::Report), "{report}");
+        assert_eq!(cite::check(bundled(), report, &|_| cite::About::Nothing), Ok(cite::Authority::Report), "{report}");
     }
     let names: BTreeSet<String> = FAULTS.iter().map(Fault::name).collect();
     assert_eq!(names.len(), FAULTS.len());

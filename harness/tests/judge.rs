@@ -2,10 +2,10 @@
 
 use codec::Protocol;
 use kafka_conform::adapter::{Answer, Handshake, LINE_LIMIT, VALUES_LIMIT};
-use kafka_conform::cases::Cases;
+use kafka_conform::cases::{Cases, Texts};
 use kafka_conform::ids::Ids;
 use kafka_conform::results::{Class, Level, Op, Verdict};
-use kafka_conform::vector::{Vector, Vectors};
+use kafka_conform::vector::{Files, Vector, Vectors};
 use kafka_conform::verdict::{self, Observation};
 use kafka_conform::{definitions, reference};
 use serde_json::{Value as Json, json};
@@ -312,6 +312,48 @@ fn files_obey_their_published_schemas() {
     }
 }
 
+/// What docs/formats.md leaves to the author of a codec case, and what it does not, schema and loader see alike.
+#[test]
+fn schema_and_lint_take_the_same_codec_cases() {
+    let schema: Json = serde_json::from_str(kafka_conform::bundled::text("codec.schema.json")).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let valid = json!({
+        "id": "no-resources", "rule": "well-formed", "versions": "4", "cite": ["DescribeConfigsRequest.Resources"],
+        "requires": "No resources is an empty array.", "bytes": { "4": "01 00 00 00" },
+        "value": { "Resources": [], "IncludeSynonyms": false, "IncludeDocumentation": false },
+        "source": ["kafka-clients@4.4.0", "kmsg@1.15.1"],
+    });
+    let invalid = json!({
+        "id": "cut", "rule": "truncated", "versions": "4", "cite": ["DescribeConfigsRequest.Resources"],
+        "requires": "An array that is cut is refused.", "bytes": { "4": "02" }, "source": ["kmsg@1.15.1"],
+    });
+    let with = |case: &Json, key: &str, value: Json| {
+        let mut case = case.clone();
+        case[key] = value;
+        case
+    };
+    let recipe = |repeat: u64, bytes: &str| json!({ "4": ["01000000", { "repeat": repeat, "bytes": bytes }] });
+    for (case, taken) in [
+        (valid.clone(), true),
+        (with(&valid, "part", "body".into()), true),
+        (with(&valid, "part", "all".into()), false),
+        (with(&valid, "requires", "No full stop".into()), false),
+        (with(&valid, "source", json!(["kmsg@1.15.1"])), false),
+        (with(&with(&valid, "source", json!(["kmsg@1.15.1"])), "reasoning", "Nobody else.".into()), true),
+        (with(&valid, "source", json!(["kmsg@1.15.1", "kafka-clients@4.4.0", "kmsg@1.15.1"])), false),
+        (invalid.clone(), true),
+        (with(&invalid, "source", json!([])), false),
+        (with(&invalid, "bytes", recipe(0, "00")), false),
+    ] {
+        let file = json!({ "message": "DescribeConfigsRequest", "cases": [case] });
+        let lints = lints(case.clone());
+        assert_eq!((validator.is_valid(&file), lints.is_empty()), (taken, taken), "{case}: {lints:?}");
+    }
+    // What only the lint can say.
+    let empty = lints(with(&invalid, "bytes", recipe(1_000_000_000_000, "")));
+    assert!(empty.iter().any(|lint| lint.contains("what repeats is not empty")), "{empty:?}");
+}
+
 #[test]
 fn the_schema_of_codec_cases_has_the_rules() {
     let schema: Json = serde_json::from_str(kafka_conform::bundled::text("codec.schema.json")).unwrap();
@@ -329,11 +371,86 @@ fn lints(case: Json) -> Vec<String> {
         protocol,
         &text("rules.json"),
         &text("sources.json"),
-        &[("describe-configs-request.json", &file)],
+        &Files::read(&[("describe-configs-request.json", &file)]),
     ) {
         Ok(_) => Vec::new(),
         Err(lints) => lints.iter().map(ToString::to_string).collect(),
     }
+}
+
+#[test]
+fn rules_and_sources_are_there_once() {
+    let (rules, sources) = (kafka_conform::bundled::text("rules.json"), kafka_conform::bundled::text("sources.json"));
+    let load = |rules: &Json, sources: &Json| {
+        let files = Files::read(&[]);
+        let loaded = Vectors::load(definitions::bundled(), &rules.to_string(), &sources.to_string(), &files);
+        loaded.err().into_iter().flatten().map(|lint| lint.to_string()).collect::<Vec<_>>()
+    };
+    let (rules, sources): (Json, Json) = (serde_json::from_str(rules).unwrap(), serde_json::from_str(sources).unwrap());
+    assert_eq!(load(&rules, &sources), [""; 0]);
+    let mut twice = rules.clone();
+    let mut again = rules[3].clone();
+    again["level"] = "observed".into();
+    twice.as_array_mut().unwrap().push(again);
+    assert_eq!(load(&twice, &sources), ["rules.json: truncated: this id is there twice"]);
+    let mut twice = rules.clone();
+    twice[0]["outcomes"] = json!(["value", "recode-same", "value"]);
+    assert_eq!(load(&twice, &sources), ["rules.json: well-formed: outcomes: \"value\" is there twice"]);
+    let mut twice = sources.clone();
+    let mut again = sources["sources"][1].clone();
+    again["family"] = "another".into();
+    twice["sources"].as_array_mut().unwrap().push(again);
+    assert_eq!(load(&rules, &twice), ["sources.json: kafka-clients: this name is there twice"]);
+    let mut twice = sources.clone();
+    twice["sources"][1]["versions"] = json!(["4.4.0", "4.4.0"]);
+    let lints = load(&rules, &twice);
+    assert_eq!(lints, ["sources.json: kafka-clients: version 4.4.0 is there twice"]);
+}
+
+/// A key that is given twice is read as either of both; each file is looked at, and each place in it.
+#[test]
+fn keys_are_given_once_in_every_file() {
+    let bundled = Texts::bundled;
+    assert!(bundled().lint(definitions::bundled()).is_ok());
+    let lints = |texts: Texts| texts.lint(definitions::bundled()).err().unwrap_or_default();
+    let twice = |text: &str, key: &str| {
+        let (before, after) = text.split_once(&format!("\"{key}\":")).unwrap();
+        format!("{before}\"{key}\": null, \"{key}\":{after}")
+    };
+    let (rules, sources) = (twice(bundled().rules, "level"), twice(bundled().sources, "family"));
+    let (value, send) = (twice(bundled().codec[0].1, "value"), twice(bundled().broker[0].1, "ResourceName"));
+    let reply = twice(bundled().client[0].1, "ErrorCode");
+    let replaced = |mut files: Vec<(&'static str, &'static str)>, text: String| {
+        files[0].1 = text.leak();
+        files
+    };
+    let (codec, broker) = (replaced(bundled().codec, value), replaced(bundled().broker, send));
+    for (texts, file, key) in [
+        (Texts { rules: &rules, ..bundled() }, "rules.json: ", "level"),
+        (Texts { sources: &sources, ..bundled() }, "sources.json: ", "family"),
+        (Texts { codec, ..bundled() }, "codec/alter-client-quotas-request.json: ", "value"),
+        (Texts { broker, ..bundled() }, "broker/alter-configs.json: ", "ResourceName"),
+        (Texts { client: replaced(bundled().client, reply), ..bundled() }, "client/alter-configs.json: ", "ErrorCode"),
+    ] {
+        let lints = lints(texts);
+        let want = format!("{file}the key \"{key}\" is given twice at line ");
+        assert!(matches!(&lints[..], [lint] if lint.starts_with(&want)), "{lints:?}");
+    }
+}
+
+#[test]
+fn what_lists_citations_lists_what_is_cited() {
+    let citations = format!("{}hearsay\nKIP-1\n", Texts::bundled().citations);
+    let lints = Texts { citations: &citations, ..Texts::bundled() }.lint(definitions::bundled()).err().unwrap();
+    assert!(lints[0].ends_with("\"hearsay\": not KIP-n, KAFKA-n or owner/repository#n"), "{lints:?}");
+    assert!(lints[1].ends_with("\"KIP-1\": no case cites it") && lints.len() == 2, "{lints:?}");
+}
+
+/// A case with some of its members replaced.
+fn with_all(case: &Json, members: &[(&str, Json)]) -> Json {
+    let mut case = case.clone();
+    members.iter().for_each(|(key, value)| case[*key] = value.clone());
+    case
 }
 
 #[test]
@@ -364,10 +481,18 @@ fn the_lint_names_file_case_and_fault() {
     says(with("versions", "4-9".into()), "not all in 0-4");
     says(with("cite", json!(["DescribeConfigsRequest.Nothing"])), "cite");
     says(with("cite", json!([])), "at least one source");
+    says(with("cite", json!(["KIP-482", "KIP-482"])), "\"KIP-482\" is there twice");
+    says(with("cite", json!(["DescribeConfigsResponse"])), "nothing to do with DescribeConfigsResponse");
+    says(with("cite", json!(["RequestHeader.ClientId"])), "nothing to do with RequestHeader");
+    let older = json!({ "1": "00000000 00", "4": "01 00 00 00" });
+    let mut case = with_all(&good, &[("versions", "1-4".into()), ("bytes", older)]);
+    case["cite"] = json!(["DescribeConfigsRequest.IncludeDocumentation"]);
+    says(lints(case), "version 1 of DescribeConfigsRequest, which the case has, lacks this field");
     says(with("cite", json!(["apache/kafka#9046", "KAFKA-18659"])), "cite what binds");
     says(with("cite", json!(["KIP-99999"])), "not in vectors/citations.txt");
     says(with("cite", json!(["KIP-482", "owner/repository#1"])), "not in vectors/citations.txt");
     says(with("requires", "".into()), "requires");
+    says(with("requires", "No full stop".into()), "requires");
     says(with("source", json!(["kafka-clients@4.4.0"])), "two families");
     says(with("source", json!(["kafka-clients@4.4.0", "kafka-python@3.0.12"])), "definitions of its own");
     says(with("source", json!(["kafka-clients@4.4.0", "kmsg@9.9.9"])), "no version");
@@ -393,21 +518,6 @@ fn the_lint_names_file_case_and_fault() {
 }
 
 #[test]
-fn each_citation_that_is_listed_is_made() {
-    let mut texts = String::new();
-    for folder in ["codec", "broker", "client"] {
-        for file in std::fs::read_dir(format!("{ROOT}/vectors/{folder}")).unwrap() {
-            texts += &std::fs::read_to_string(file.unwrap().path()).unwrap();
-        }
-    }
-    let listed: Vec<&str> = kafka_conform::cite::listed().collect();
-    assert!(listed.len() > 100, "{listed:?}");
-    for cite in listed {
-        assert!(texts.contains(&format!("\"{cite}\"")), "no case cites {cite}");
-    }
-}
-
-#[test]
 fn what_is_asked_twice_is_refused() {
     let case = |id: &str, keys: Json| {
         json!({
@@ -418,7 +528,7 @@ fn what_is_asked_twice_is_refused() {
     };
     let load = |cases: [Json; 2]| {
         let file = json!({ "message": "DescribeConfigsRequest", "cases": cases }).to_string();
-        CASES.vectors.of_texts(definitions::bundled(), &[("describe-configs-request.json", &file)])
+        CASES.vectors.unasked(definitions::bundled(), &Files::read(&[("describe-configs-request.json", &file)]))
     };
     let nameless = json!([{ "ResourceType": 2, "ResourceName": null, "ConfigurationKeys": null }]);
     assert!(load([case("one", Json::Null), case("other", nameless)]).is_ok());
@@ -437,7 +547,7 @@ fn prefixes_and_recipes_are_written_out() {
     let file = |case: Json| json!({ "message": "DescribeConfigsRequest", "cases": [case] }).to_string();
     let loaded = CASES
         .vectors
-        .of_texts(definitions::bundled(), &[("describe-configs-request.json", &file(case("0-1,3")))])
+        .unasked(definitions::bundled(), &Files::read(&[("describe-configs-request.json", &file(case("0-1,3")))]))
         .unwrap_or_else(|lints| panic!("{lints:?}"));
     let cases: Vec<(&str, &[u8])> =
         loaded.cases.iter().map(|case| (case.id.as_str(), case.bytes.as_deref().unwrap())).collect();
@@ -456,7 +566,7 @@ fn prefixes_and_recipes_are_written_out() {
     };
     let overlong = |bytes: Json| {
         let file = file(long(bytes));
-        kafka_conform::vector::overlong(&[("describe-configs-request.json", &file)]).unwrap()
+        Files::read(&[("describe-configs-request.json", &file)]).overlong()
     };
     let lints = overlong(json!(format!("01000000{}", "ff".repeat(300))));
     assert!(lints[0].what.starts_with("bytes of version 4: write what repeats or counts up"), "{lints:?}");
@@ -564,7 +674,8 @@ fn the_same_bytes_are_not_two_cases() {
     let file = json!({ "message": "DescribeConfigsRequest", "cases": [case("one"), case("two")] }).to_string();
     let text = |name: &str| std::fs::read_to_string(format!("{ROOT}/vectors/{name}")).unwrap();
     let files = [("describe-configs-request.json", file.as_str())];
-    let lints = Vectors::load(definitions::bundled(), &text("rules.json"), &text("sources.json"), &files).unwrap_err();
+    let lints = Vectors::load(definitions::bundled(), &text("rules.json"), &text("sources.json"), &Files::read(&files))
+        .unwrap_err();
     assert!(lints.iter().any(|lint| lint.what.contains("the same bytes as")), "{lints:?}");
 }
 
@@ -684,9 +795,9 @@ fn unknown_tags_are_written_in_ascending_order_however_they_are_given() {
 fn contents(case: Json) -> BTreeMap<String, String> {
     let file = json!({ "message": "DescribeConfigsRequest", "cases": [case] }).to_string();
     let files = [("describe-configs-request.json", file.as_str())];
-    let loaded = CASES.vectors.of_texts(definitions::bundled(), &files);
+    let loaded = CASES.vectors.unasked(definitions::bundled(), &Files::read(&files));
     loaded.unwrap_or_else(|lints| panic!("{lints:?}"));
-    kafka_conform::vector::contents(&files).unwrap()
+    Files::read(&files).contents().unwrap()
 }
 
 #[test]
@@ -720,15 +831,16 @@ fn an_id_stands_for_one_case_for_ever() {
         ("versions", json!("4-4")),
         ("part", json!("body")),
         ("value", json!({ "IncludeDocumentation": false, "IncludeSynonyms": false, "Resources": [] })),
-        (
-            "value",
-            json!({ "Resources": [{ "repeat": 0, "value": {} }], "IncludeSynonyms": false, "IncludeDocumentation": false }),
-        ),
     ] {
         assert_eq!(with(&[(key, value)]), recorded, "{key}");
     }
-    // Anything else makes it another case.
     let resource = json!([{ "ResourceType": 0, "ResourceName": "", "ConfigurationKeys": [] }]);
+    let of_two = |resources: Json| {
+        let value = json!({ "Resources": resources, "IncludeSynonyms": false, "IncludeDocumentation": false });
+        with(&[("bytes", json!({ "4": "03 00010100 00010100 000000" })), ("value", value)])
+    };
+    assert_eq!(of_two(json!([{ "repeat": 2, "value": resource[0] }])), of_two(json!([resource[0], resource[0]])));
+    // Anything else makes it another case.
     for changes in [
         vec![
             ("bytes", json!({ "4": "0200010100000000" })),
@@ -813,7 +925,7 @@ fn an_id_of_a_broker_or_client_case_stands_for_all_but_its_wording() {
 #[test]
 fn every_id_is_recorded() {
     let ids = Ids::parse(Cases::bundled_ids()).unwrap();
-    let contents = Cases::bundled_contents().unwrap();
+    let (_, contents) = Texts::bundled().lint(definitions::bundled()).unwrap_or_else(|lints| panic!("{lints:?}"));
     assert_eq!(ids.lints(&contents), Vec::new());
     assert_eq!(ids.to_text(), Cases::bundled_ids());
     let mut of_files: BTreeSet<&str> = contents.keys().map(|id| id.split('/').next().unwrap()).collect();

@@ -49,6 +49,7 @@ fn pass(name: &str, version: i16, slug: &str) -> Outcome {
         want: None,
         got: None,
         detail: None,
+        refused: None,
         elapsed_ms: 3,
     }
 }
@@ -766,4 +767,38 @@ fn any_elapsed_time_gives_a_report() {
     let outcomes = (0..2_000).map(outcome).collect();
     let long = Results { run: run(), peers: vec![peer("reference", Role::Codec, "rust")], outcomes };
     assert_eq!(written(&long, "elapsed", "junit.xml").matches("<testcase ").count(), 2_000);
+}
+
+#[test]
+fn many_fails_with_one_reason_are_summed_up() {
+    let closed = "the broker's node id is not known: Metadata version 13: the connection is closed";
+    let fail = |peer: &str, number: usize, detail: &str| {
+        let outcome = pass(peer, 4, &format!("case-{number}"));
+        judged(outcome, Verdict::Fail, Some(Class::Closed), detail)
+    };
+    let mut results = sample();
+    let peers = ["cut@1", "other@1"];
+    results.peers = peers.map(|name| peer(name, Role::Codec, "c")).into();
+    results.outcomes = (0..12).map(|number| fail("cut@1", number, closed)).collect();
+    // Once more of a case that is counted, two that share another reason, and one of another peer.
+    results.outcomes.push(Outcome { op: Op::Recode, ..fail("cut@1", 3, closed) });
+    results.outcomes.extend([20, 21].map(|number| fail("cut@1", number, "another reason")));
+    results.outcomes.push(fail("other@1", 0, closed));
+    results
+        .outcomes
+        .extend((30..33).map(|number| fail("other@1", number, &format!("{HOSTILE}\n{}", "x".repeat(9_000)))));
+    let text = terminal::summary(&results, None);
+    let lines: Vec<&str> = text.lines().filter(|line| line.contains(" cases: ")).collect();
+    assert_eq!(lines[0], format!("fail: cut@1: 12 cases: closed: {closed}"));
+    assert!(lines[1].starts_with("fail: other@1: 3 cases: closed: <script>") && lines.len() == 2, "{lines:?}");
+    assert!(lines[1].len() < 600 && lines[1].ends_with("bytes in all)"), "{}", lines[1]);
+    // The list of outcomes is there all the same.
+    assert!(text.contains("fail: cut@1 codec/describe-configs-response/v4/case-0: "));
+    let page = written(&results, "causes", "index.html");
+    assert!(
+        page.contains("<li>12 cases: closed: the broker&#39;s node id is not known: Metadata version 13: "),
+        "{page}"
+    );
+    assert_eq!(page.matches(" cases: closed: ").count(), 2);
+    assert!(!page.contains("<script>alert"));
 }

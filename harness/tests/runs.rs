@@ -138,7 +138,7 @@ fn certify(arguments: &[&str], adapter: &[&str]) -> Certified {
     Certified {
         code: output.status.code(),
         said: String::from_utf8_lossy(&output.stderr).into_owned(),
-        results: text.filter(|text| !text.is_empty()).map(|text| Results::from_jsonl(&text).unwrap()),
+        results: text.map(|text| Results::from_jsonl(&text).unwrap()),
     }
 }
 
@@ -463,6 +463,7 @@ fn a_scratch_topic_that_is_refused_is_no_fault() {
     let refused = server.certify(&["--case", OF_A_TOPIC, "--allow-writes"]);
     let why = "the scratch topic could not be created: CreateTopics is answered with error 29";
     assert_eq!((refused.not_run(why), refused.code), (1, Some(3)), "{:?}", refused.outcomes());
+    assert_eq!(refused.outcomes()[0].refused, Some(29));
 }
 
 #[test]
@@ -482,6 +483,7 @@ fn what_is_denied_to_the_suite_is_not_judged() {
         let certified = Server::start(act).certify(&["--case", &case]);
         let why = "error 31 CLUSTER_AUTHORIZATION_FAILED: the broker denies it to us";
         assert_eq!((certified.not_run(why), certified.code), (1, Some(3)), "{:?}", certified.outcomes());
+        assert_eq!(certified.outcomes()[0].refused, Some(31));
     }
     let judged = ["--case", "broker/api-versions/v0/answered", "--case", "broker/describe-configs/v1/unknown-topic"];
     let certified = Server::start(act).certify(&judged);
@@ -667,6 +669,34 @@ fn two_runs_do_not_write_to_one_folder() {
     drop(folder);
     assert_eq!(run().status.code(), Some(0));
     assert_eq!(run().status.code(), Some(0));
+}
+
+/// What ends before it has a row leaves no results, and those of an earlier run as they are.
+#[test]
+fn a_run_that_judges_nothing_leaves_no_results() {
+    let nobody = std::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
+    let (nobody, exit) = (nobody.to_string(), ["sh", "-c", "exit 1"]);
+    let attempts: [(&[&str], &[&str]); 3] =
+        [(&["broker", &nobody], &[]), (&["codec"], &exit), (&["client"], &["/nonexistent/adapter"])];
+    for (arguments, adapter) in attempts {
+        let out = tempfile::tempdir().unwrap();
+        let end = |out: &Path| {
+            let output = run(arguments, out, adapter);
+            assert_eq!(output.status.code(), Some(3), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+            std::fs::read(out.join("results.jsonl")).ok()
+        };
+        assert_eq!(end(out.path()), None, "{arguments:?}");
+        std::fs::write(out.path().join("results.jsonl"), "of an earlier run").unwrap();
+        assert_eq!(end(out.path()).as_deref(), Some(b"of an earlier run".as_slice()), "{arguments:?}");
+    }
+    // Where no byte can be written, there is not even a first row.
+    let out = tempfile::tempdir().unwrap();
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -f 0; exec \"$0\" \"$@\""]).arg(binary());
+    command.args(["matrix", "--peer", "reference", "--case", "codec/alter-configs-request/v2/smallest", "--out"]);
+    let output = command.arg(out.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(std::fs::read_dir(out.path()).unwrap().count(), 0);
 }
 
 #[test]

@@ -23,7 +23,7 @@ for file in (json.loads(path.read_text()) for path in root.glob("codec/*.json"))
             parts = [parts] if isinstance(parts, str) else parts
             whole = bytes.fromhex("".join(p if isinstance(p, str) else expand(**p) for p in parts))
             for end in numbers(case.get("cuts", {}).get(str(version), str(len(whole)))):
-                # To test a codec: file["message"], version and case["part"] say what whole[:end] is, case["value"] is due.
+                # To test a codec: file["message"], version and case.get("part", "body") say what whole[:end] is, case["value"] is due.
                 counts.update({f"{result} cases": 1, f"{result} bytes": end})
 for name, count in sorted(counts.items()):
     print(f"{name}: {count}")

@@ -3,6 +3,8 @@
 use codec::{AbsentFields, ApiVersion, MessageKind, MessageSpec, Protocol, Value, VersionRange, encode, parse_hex};
 use serde_json::Value as Json;
 
+use std::collections::BTreeSet;
+
 use super::{ClientCase, Due, LONGEST_MS, Wrong};
 use crate::cite::{self, Authority};
 use crate::expect::Path;
@@ -50,7 +52,11 @@ impl Lint<'_> {
     }
 
     fn cite(&mut self) {
-        let checked: Vec<_> = self.case.cite.iter().map(|cite| cite::check(self.protocol, cite)).collect();
+        let case = self.case;
+        let apis = case.replies.iter().map(|reply| reply.api.as_str());
+        let apis: BTreeSet<&str> = apis.chain([case.api.as_str(), case.operation.api, "Metadata"]).collect();
+        let about = |spec: &MessageSpec| cite::in_conversation(spec, &apis, Some((&case.api, case.versions)));
+        let checked: Vec<_> = case.cite.iter().map(|cite| cite::check(self.protocol, cite, &about)).collect();
         let binding = checked.contains(&Ok(Authority::Binding));
         if checked.is_empty() || self.case.level == Level::Must && !binding {
             self.wrong("cite", "a case cites a source, and a must one that binds: a definition, the guide or a KIP");
@@ -150,6 +156,13 @@ impl Lint<'_> {
         if case.expect.outcome.is_empty() {
             self.wrong("expect.outcome", "something must be due");
         }
+        let longest = case.operation.timeout_ms.saturating_mul(3);
+        if !(1..=longest).contains(&case.expect.within_ms) {
+            self.wrong(
+                "expect.within_ms",
+                format!("a time is of 1 to {longest} ms, three times the client's own limit"),
+            );
+        }
         for api in &case.expect.sent_none {
             if self.protocol.api(api, MessageKind::Request).is_none() {
                 self.wrong("expect.sent_none", format!("there is no definition of {api:?}"));
@@ -171,8 +184,8 @@ impl Lint<'_> {
         ];
         for (name, kind, paths) in lists {
             let Some(spec) = self.protocol.api(case.operation.api, kind).cloned() else { continue };
-            for (path, _) in paths {
-                if let Err(what) = path.versions(&spec) {
+            for (path, matcher) in paths {
+                if let Err(what) = matcher.can_hold(path, &spec) {
                     self.wrong(format!("expect.{name}"), what);
                 }
             }

@@ -216,6 +216,7 @@ pub fn run(
         want: None,
         got: None,
         detail: None,
+        refused: None,
         elapsed_ms: 0,
     };
     if let Some(lack) = client.lacks(case, version) {

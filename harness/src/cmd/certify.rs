@@ -334,6 +334,7 @@ mod tests {
             want: None,
             got: None,
             detail: Some((*detail).to_owned()),
+            refused: None,
             elapsed_ms: 0,
         };
         let results = Results { run, peers: Vec::new(), outcomes: details.iter().enumerate().map(outcome).collect() };

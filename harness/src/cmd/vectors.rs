@@ -3,13 +3,13 @@
 use super::matrix::{Select, bundled_cases, select_cases};
 use super::{Exit, Failure, Outcome};
 use crate::attest::{self, Attestation, Change};
-use crate::cases::Cases;
+use crate::cases::{Cases, Texts};
 use crate::ids::Ids;
 use crate::names::kebab;
 use crate::promote::Find;
 use crate::report::words::visible;
 use crate::results::{Level, Role, Verdict};
-use crate::vector::{Allowed, Expected, Part, Vector, Vectors};
+use crate::vector::{Allowed, Expected, Files, Part, Vector, Vectors};
 use crate::{adapter, definitions, derive, output, process, recipe};
 use anyhow::Context as _;
 use codec::{ApiVersion, hex};
@@ -145,11 +145,10 @@ pub fn run(args: Args) -> Outcome {
 }
 
 fn lint(args: Lint) -> Outcome {
-    let cases = match Cases::bundled(definitions::bundled()) {
-        Ok(cases) => cases,
+    let (cases, contents) = match Texts::bundled().lint(definitions::bundled()) {
+        Ok(linted) => linted,
         Err(lints) => return said(&lints),
     };
-    let contents = &Cases::bundled_contents().map_err(anyhow::Error::msg)?;
     let mut text = Cases::bundled_ids().to_owned();
     if args.record {
         let checkout =
@@ -157,17 +156,16 @@ fn lint(args: Lint) -> Outcome {
         let path = checkout.join("vectors/ids.txt");
         text = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
         if let Ok(mut ids) = Ids::parse(&text) {
-            let count = ids.record(contents);
+            let count = ids.record(&contents);
             text = ids.to_text();
             std::fs::write(&path, &text).with_context(|| format!("writing {}", path.display()))?;
             output::print(&format!("{count} ids recorded\n"))?;
         }
     }
-    let mut lints = match Ids::parse(&text) {
-        Ok(ids) => ids.lints(contents).iter().map(|(id, what)| format!("ids.txt: {id}: {what}")).collect(),
+    let lints = match Ids::parse(&text) {
+        Ok(ids) => ids.lints(&contents).iter().map(|(id, what)| format!("ids.txt: {id}: {what}")).collect(),
         Err(what) => vec![format!("ids.txt: {what}")],
     };
-    lints.extend(Cases::bundled_overlong().map_err(anyhow::Error::msg)?.iter().map(ToString::to_string));
     if !lints.is_empty() {
         return said(&lints);
     }
@@ -422,7 +420,8 @@ fn unasked(
     cases: &[Json],
 ) -> Result<Vectors, Vec<String>> {
     let file = serde_json::json!({ "message": &*spec.name, "cases": cases }).to_string();
-    let loaded = vectors.of_texts(protocol, &[(&format!("{}.json", kebab(&spec.name)), &file)]);
+    let name = format!("{}.json", kebab(&spec.name));
+    let loaded = vectors.unasked(protocol, &Files::read(&[(&name, &file)]));
     loaded.map_err(|lints| lints.iter().map(ToString::to_string).collect())
 }
 

@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use codec::{AbsentFields, ApiVersion, MessageKind, MessageSpec, Protocol, Value, encode};
 use serde_json::Value as Json;
 
-use super::{Case, Consent, Send, Step, StepVersion, VARIABLES, Wrong, substitute};
+use super::{Case, Consent, LONGEST_MS, Send, Step, StepVersion, VARIABLES, Wrong, substitute};
 use crate::cite::{self, Authority};
-use crate::expect::{Expect, Matcher, Path, map_text};
+use crate::expect::{Expect, Path, map_text};
 use crate::results::Level;
 
 /// APIs that change something.
@@ -87,9 +87,15 @@ impl Lint<'_> {
     }
 
     fn cite(&mut self) {
+        let (case, protocol) = (self.case, self.protocol);
+        let apis = case.steps.iter().chain(&case.finally).map(|step| step.api.as_str());
+        let apis: BTreeSet<&str> = apis.chain([case.api.as_str()]).collect();
+        // Versions that are not advertised may be some that no definition has.
+        let own = (!case.unadvertised).then_some((case.api.as_str(), case.versions));
+        let about = |spec: &MessageSpec| cite::in_conversation(spec, &apis, own);
         let mut binding = false;
-        for cite in &self.case.cite {
-            match cite::check(self.protocol, cite) {
+        for cite in &case.cite {
+            match cite::check(protocol, cite, &about) {
                 Ok(authority) => binding |= authority == Authority::Binding,
                 Err(what) => self.wrong("cite", what),
             }
@@ -114,6 +120,17 @@ impl Lint<'_> {
             return;
         };
         self.consent(place, step);
+        let times = [
+            ("within_ms", step.within_ms),
+            ("deadline_ms", step.deadline_ms.unwrap_or(1)),
+            ("after_ms", step.after_ms),
+        ];
+        for (name, time) in times.into_iter().filter(|(_, time)| *time > LONGEST_MS) {
+            self.wrong(format!("{place}.{name}"), format!("at most {LONGEST_MS} ms, not {time}"));
+        }
+        if step.deadline_ms == Some(0) {
+            self.wrong(format!("{place}.deadline_ms"), "an answer takes its time");
+        }
         for variable in variables_in(step) {
             let known = VARIABLES.iter().find(|known| variable.starts_with(**known));
             match known {
@@ -158,15 +175,12 @@ impl Lint<'_> {
             return;
         };
         let mut compared = Vec::new();
-        for matcher in paths.values() {
-            if let Matcher::Among(path) = matcher
-                && let Err(what) = path.versions(response)
-            {
-                self.wrong(place, what);
-            }
-        }
-        for text in paths.keys() {
-            match Path::parse(text).and_then(|path| path.versions(response)) {
+        for (text, matcher) in paths {
+            let holds = |path: Path| {
+                matcher.can_hold(&path, response)?;
+                path.versions(response)
+            };
+            match Path::parse(text).and_then(holds) {
                 Ok(versions) => compared.push(versions),
                 Err(what) => self.wrong(place, what),
             }
@@ -328,6 +342,19 @@ mod tests {
             ("/steps/0/send", json!({ "hex": { "0-3": "00" } }), "no bytes for version 4"),
             ("/steps/0/send", json!({ "hex": "00000000" }), "hostile"),
             ("/steps/0/cut", json!(1), "hostile"),
+            ("/steps/0/deadline_ms", json!(60_001), "steps[0].deadline_ms: at most 60000 ms"),
+            ("/steps/0/deadline_ms", json!(u64::MAX), "steps[0].deadline_ms: at most 60000 ms"),
+            ("/steps/0/deadline_ms", json!(0), "steps[0].deadline_ms"),
+            ("/steps/0/within_ms", json!(60_001), "steps[0].within_ms: at most 60000 ms"),
+            ("/steps/0/after_ms", json!(60_001), "steps[0].after_ms: at most 60000 ms"),
+            ("/steps/0/expect", json!({ "Results[0].ErrorCode": "three" }), "\"three\" is never there"),
+            ("/steps/0/expect", json!({ "Results[0].ErrorMessage": 3 }), "3 is never there"),
+            ("/steps/0/expect", json!({ "Results.ErrorCode": { "absent": true } }), "brackets say of which"),
+            (
+                "/cite",
+                json!(["DescribeConfigsRequest", "MetadataResponse.Topics"]),
+                "nothing to do with MetadataResponse",
+            ),
             ("/steps/0/pipelined", json!(true), "followed by another"),
             ("/steps/0/needs", json!(true), "comes before others"),
             ("/steps/0/send", json!({ "Resources": [{ "ResourceName": "$tpoic" }] }), "no variable"),
@@ -335,6 +362,11 @@ mod tests {
             ("/steps/0/send", json!({ "Resources": [], "IncludeSynonyms": true }), "version 0"),
             ("/steps/0/expect", json!({ "Results[0].Configs[].ConfigType": 1 }), "version 2 has none"),
             ("/variants", json!([{ "step": 3, "expect": 3, "note": "n" }]), "no step 3"),
+            (
+                "/variants",
+                json!([{ "expect": { "ThrottleTimeMs": "0" }, "note": "n" }]),
+                "variants[0].expect: path Throt",
+            ),
             ("/variants", json!([{ "releases": "new", "expect": 3, "note": "n" }]), "releases \"new\""),
         ] {
             let errors = changed(pointer, value.clone());

@@ -6,8 +6,9 @@ use super::Switch::{self, *};
 use crate::vector::{Part, PartLayout};
 use codec::{
     ApiVersion, Element, EncodeErrorKind, Field, Fixed, Float64, FrameLayout, Layout, MessageKind, MessageSpec,
-    Protocol, SpecError, StructLayout, StructValue, Value, WireType, header_version,
+    Protocol, SpecError, StructLayout, StructValue, Value, VersionRange, WireType, header_version,
 };
+use std::sync::Arc;
 
 /// Why there is no answer.
 pub(super) enum Stop {
@@ -35,7 +36,10 @@ pub(super) fn layout(
     version: ApiVersion,
     part: Part,
 ) -> Result<PartLayout, SpecError> {
-    let body = protocol.layout(&spec.name, body_version(fault, spec, version))?;
+    let body = match fault {
+        Some(DeclaredTagInEveryVersion) => Arc::new(Layout::new(&Arc::new(tags_in_every_version(spec)), version)?),
+        _ => protocol.layout(&spec.name, body_version(fault, spec, version))?,
+    };
     if part == Part::Body {
         return Ok(PartLayout::Single(body));
     }
@@ -54,13 +58,27 @@ pub(super) fn layout(
     })
 }
 
+/// The definition with each tagged field in every version that can have some.
+fn tags_in_every_version(spec: &MessageSpec) -> MessageSpec {
+    let mut spec = spec.clone();
+    let lowest = spec.flexible_versions.lowest();
+    let structs = spec.structs.values_mut().flat_map(|structure| &mut structure.fields);
+    for field in spec.fields.iter_mut().chain(structs) {
+        // Not one that is untagged at first.
+        let ever_tagged = !field.tagged_versions.is_none() && field.tagged_versions.includes(field.versions);
+        if let (true, Some(lowest), Some(highest)) = (ever_tagged, lowest, field.versions.highest()) {
+            (field.versions, field.tagged_versions) =
+                (VersionRange::new(lowest, highest), VersionRange::new(lowest, highest));
+        }
+    }
+    spec
+}
+
 fn body_version(fault: Option<Switch>, spec: &MessageSpec, version: ApiVersion) -> ApiVersion {
     let described = &*spec.name == "DescribeConfigsResponse";
     match (fault, version.0) {
         (Some(VersionTwoReadAsThree), 2) if described => ApiVersion(3),
         (Some(VersionThreeReadAsTwo), 3) if described => ApiVersion(2),
-        // All that version 1 adds is tagged fields.
-        (Some(DeclaredTagInEveryVersion), 0) if spec.name.starts_with("FetchSnapshot") => ApiVersion(1),
         (Some(FlexibleVersionReadAsPlain), above @ 1..) if spec.flexible_versions.contains(version) => {
             let plain = (0..above)
                 .rev()
@@ -758,5 +776,36 @@ impl Encoder<'_> {
         }
         self.out.extend(bytes);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tagged_field_is_declared_in_every_version_that_has_tags() {
+        let definition = r#"{ "apiKey": 999, "type": "request", "name": "SomeRequest", "validVersions": "0-4",
+            "listeners": ["broker"], "flexibleVersions": "2+", "fields": [
+            { "name": "Plain", "type": "int8", "versions": "3+" },
+            { "name": "Later", "type": "int8", "versions": "4+", "taggedVersions": "4+", "tag": 0 },
+            { "name": "Inner", "type": "[]Inner", "versions": "0+", "fields": [
+                { "name": "Name", "type": "string", "versions": "0+" },
+                { "name": "Always", "type": "int8", "versions": "2+", "taggedVersions": "2+", "tag": 0 },
+                { "name": "Later", "type": "int8", "versions": "3+", "taggedVersions": "3+", "tag": 1 }] }] }"#;
+        let protocol = Protocol::parse([("SomeRequest.json", definition)]).unwrap();
+        let spec = protocol.message("SomeRequest").unwrap();
+        let tagged = |fault, version| {
+            let layout = layout(fault, &protocol, spec, ApiVersion(version), Part::Body).unwrap();
+            let [(_, layout)] = layout.layouts()[..] else { unreachable!("a body is one") };
+            let fields = layout.fields().iter();
+            fields.filter(|field| field.tag.is_some()).map(|field| field.name.to_string()).collect::<Vec<_>>()
+        };
+        let fault = Some(DeclaredTagInEveryVersion);
+        assert_eq!((tagged(None, 2).len(), tagged(None, 3).len(), tagged(None, 4).len()), (1, 2, 3));
+        for version in 2..=4 {
+            assert_eq!(tagged(fault, version).len(), 3, "{version}");
+        }
+        assert!(tagged(fault, 0).is_empty() && tagged(fault, 1).is_empty());
     }
 }

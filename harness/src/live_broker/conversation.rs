@@ -15,6 +15,7 @@ use super::message::{Answer, Body, Request};
 use super::own_request::{Refused, Seen, Why};
 use super::synonyms::agrees_with_synonyms;
 use super::{ANSWER, API_VERSIONS, LiveBroker, METADATA};
+use crate::dump::error_name;
 use crate::exchange::{ADVERTISED, Case, Consent, Send, Step, StepVersion, substitute};
 use crate::expect::{Expect, Found, Matcher, Path, map_text};
 use crate::results::{At, Class, Level, Op, Outcome, Role, Verdict};
@@ -153,6 +154,7 @@ impl CaseRun<'_, '_> {
             want: None,
             got: None,
             detail,
+            refused: None,
             elapsed_ms: 0,
         }
     }
@@ -204,27 +206,33 @@ impl CaseRun<'_, '_> {
                     got,
                     again: false,
                     instead: None,
-                    must,
+                    refused: None,
+                    level: must.then_some(Level::Must),
                 }))
             }
-            _ => Some(self.outcome(Verdict::NotRun, Some(detail))),
+            _ => {
+                let refused = if let Why::Error(code) = why { code } else { None };
+                Some(Outcome { refused, ..self.outcome(Verdict::NotRun, Some(detail)) })
+            }
         }
     }
 
     /// The conversation: steps in order until one is not as expected.
     fn converse(&self, connection: &mut Connection) -> Outcome {
-        let mut notes: Vec<String> = Vec::new();
+        let mut taken = Taken::default();
         let mut index = 0;
         while index < self.case.steps.len() {
             // Pipelined steps and the one they lead to.
             let length = self.case.steps[index..].iter().take_while(|step| step.pipelined).count() + 1;
             let group = &self.case.steps[index..(index + length).min(self.case.steps.len())];
             match self.group(connection, index, group) {
-                Ok(more) => notes.extend(more),
+                Ok(more) => taken.extend(more),
                 Err(GroupError::Ours(what)) => return self.outcome(Verdict::HarnessError, Some(what)),
                 Err(GroupError::Deviation(deviation)) => {
                     return match deviation.instead {
-                        Some(verdict) => self.outcome(verdict, Some(deviation.detail)),
+                        Some(verdict) => {
+                            Outcome { refused: deviation.refused, ..self.outcome(verdict, Some(deviation.detail)) }
+                        }
                         None => self.deviation(*deviation),
                     };
                 }
@@ -234,14 +242,15 @@ impl CaseRun<'_, '_> {
         if let Some(deviation) = self.left_unread(connection) {
             return self.deviation(deviation);
         }
-        match notes.is_empty() {
-            true => self.outcome(Verdict::Pass, None),
-            false => self.outcome(Verdict::Variant, Some(notes.join("; "))),
+        match taken {
+            Taken { unlisted: Some(deviation), .. } => self.deviation(*deviation),
+            Taken { notes, .. } if notes.is_empty() => self.outcome(Verdict::Pass, None),
+            Taken { notes, .. } => self.outcome(Verdict::Variant, Some(notes.join("; "))),
         }
     }
 
     fn deviation(&self, deviation: Deviation) -> Outcome {
-        let level = if deviation.must { Level::Must } else { self.case.level };
+        let level = deviation.level.unwrap_or(self.case.level);
         let fails = level <= self.broker.settings.level;
         let mut outcome = self.outcome(if fails { Verdict::Fail } else { Verdict::Differs }, Some(deviation.detail));
         outcome.level = level;
@@ -271,14 +280,15 @@ impl CaseRun<'_, '_> {
                 got: "an answer".into(),
                 again: false,
                 instead: None,
+                refused: None,
                 // Where each request is well formed, the client takes it for the answer to the next one.
-                must: self.case.consent != Consent::Hostile,
+                level: (self.case.consent != Consent::Hostile).then_some(Level::Must),
             }),
         }
     }
 
-    /// Sends the requests of a group together and judges the answers in order; gives notes on variants.
-    fn group(&self, connection: &mut Connection, first: usize, group: &[Step]) -> Result<Vec<String>, GroupError> {
+    /// Sends the requests of a group together and judges the answers in order.
+    fn group(&self, connection: &mut Connection, first: usize, group: &[Step]) -> Result<Taken, GroupError> {
         let mut requests = Vec::new();
         for (offset, step) in group.iter().enumerate() {
             requests.push(self.request(first + offset, step).map_err(GroupError::Ours)?);
@@ -290,11 +300,11 @@ impl CaseRun<'_, '_> {
         sleep(Duration::from_millis(group.iter().map(|step| step.after_ms).sum()));
         loop {
             connection.send(&bytes);
-            let mut notes = Vec::new();
+            let mut taken = Taken::default();
             let mut deviation = None;
             for (offset, (step, request)) in group.iter().zip(&requests).enumerate() {
                 match self.step(connection, first + offset, step, request) {
-                    Ok(note) => notes.extend(note),
+                    Ok(more) => taken.extend(more),
                     Err(found) => {
                         deviation = Some(found);
                         break;
@@ -302,7 +312,7 @@ impl CaseRun<'_, '_> {
                 }
             }
             match deviation {
-                None => return Ok(notes),
+                None => return Ok(taken),
                 Some(found) if !found.again || Instant::now() + pause >= deadline => {
                     return Err(GroupError::Deviation(found));
                 }
@@ -312,15 +322,15 @@ impl CaseRun<'_, '_> {
         }
     }
 
-    /// Waits for one answer and judges it; `Ok` holds a note when a variant was taken.
+    /// Waits for one answer and judges it.
     fn step(
         &self,
         connection: &mut Connection,
         index: usize,
         step: &Step,
         request: &Request,
-    ) -> Result<Option<String>, Box<Deviation>> {
-        let Some(expect) = &step.expect else { return Ok(None) };
+    ) -> Result<Taken, Box<Deviation>> {
+        let Some(expect) = &step.expect else { return Ok(Taken::default()) };
         let patience = match (expect, step.deadline_ms) {
             (Expect::Silent, _) => SILENCE,
             (_, Some(milliseconds)) => Duration::from_millis(milliseconds),
@@ -343,13 +353,30 @@ impl CaseRun<'_, '_> {
             && !breaks
         {
             let expected: Vec<&Expect> = variants().map(|variant| &variant.expect).chain([expect]).collect();
-            if let Some(why) = refusal(&request.api, &answer.body, &expected) {
-                let refused = Mismatch { refused: true, ..Mismatch::plain(Class::WrongAnswer, why) };
+            if let Some(refusal) = refusal(&request.api, &answer.body, &expected) {
+                let plain = Mismatch::plain(Class::WrongAnswer, refusal.text());
+                let refused = Mismatch { refused: Some(refusal.code), ..plain };
                 return Err(Box::new(self.explain(index, step, request, expect, &received, refused)));
             }
         }
+        let taken = |note: Option<String>| {
+            let body = answer.as_ref().and_then(|answer| Some(&answer.as_ref().ok()?.body));
+            let code = body.and_then(unlisted_code).filter(|_| request.is_defined());
+            let unlisted = code.map(|(path, code)| {
+                let what = format!("{path} is {code}, which is none of the protocol guide's error codes");
+                let plain = Mismatch::plain(Class::WrongAnswer, what);
+                let deviation = self.explain(index, step, request, expect, &received, plain);
+                // The guide lists the codes in use, and later releases add some: whoever knows no such code takes it for
+                // an unknown error, as kafka-clients does, and is not harmed.
+                Box::new(Deviation { path: Some(path), level: Some(Level::Should), ..deviation })
+            });
+            Taken { notes: note.into_iter().collect(), unlisted }
+        };
         let mismatch = match judged {
-            Ok(()) => return Ok(answer.and_then(Result::ok).and_then(|answer| answer.liberty)),
+            Ok(()) => {
+                let liberty = answer.as_ref().and_then(|answer| answer.as_ref().ok()?.liberty.clone());
+                return Ok(taken(liberty));
+            }
             Err(mismatch) => mismatch,
         };
         for variant in variants() {
@@ -360,7 +387,7 @@ impl CaseRun<'_, '_> {
                 _ => true,
             };
             if applies && self.compare(&variant.expect, request, &received, answer.as_ref()).is_ok() {
-                return Ok(Some(variant.note.clone()));
+                return Ok(taken(Some(variant.note.clone())));
             }
         }
         Err(Box::new(self.explain(index, step, request, expect, &received, mismatch)))
@@ -422,6 +449,7 @@ impl CaseRun<'_, '_> {
             has_results_of(asked, answer)?;
         }
         has_one_value_each(answer)?;
+        has_one_range_each(answer)?;
         agrees_with_synonyms(answer)
     }
 
@@ -457,7 +485,7 @@ impl CaseRun<'_, '_> {
                 values: wrong,
                 well_formed: true,
                 must: false,
-                refused: false,
+                refused: None,
             }),
         }
     }
@@ -496,7 +524,8 @@ impl CaseRun<'_, '_> {
         };
         let moot = step.needs && mismatch.well_formed && !mismatch.must;
         let why = if moot { ", and the case needs it" } else { "" };
-        let instead = if mismatch.refused { Some(Verdict::NotRun) } else { moot.then_some(Verdict::Unsupported) };
+        let instead =
+            if mismatch.refused.is_some() { Some(Verdict::NotRun) } else { moot.then_some(Verdict::Unsupported) };
         Deviation {
             class: mismatch.class,
             path: mismatch.values.first().map(|wrong| wrong.path.to_string()),
@@ -506,7 +535,8 @@ impl CaseRun<'_, '_> {
             got,
             again: mismatch.well_formed,
             instead,
-            must: mismatch.must,
+            refused: mismatch.refused,
+            level: mismatch.must.then_some(Level::Must),
         }
     }
 
@@ -637,6 +667,42 @@ fn holds(step: &Step, variable: &str) -> bool {
     sent.contains(variable) || expected.contains(variable)
 }
 
+/// What of answers that are as expected is to be told.
+#[derive(Default)]
+struct Taken {
+    /// Variants and liberties that were taken.
+    notes: Vec<String>,
+    /// The first error code that the guide does not list, where the case does not say which is due.
+    unlisted: Option<Box<Deviation>>,
+}
+
+impl Taken {
+    fn extend(&mut self, more: Taken) {
+        self.notes.extend(more.notes);
+        self.unlisted = self.unlisted.take().or(more.unlisted);
+    }
+}
+
+/// Path and value of the first error code of a message that the protocol guide does not list.
+fn unlisted_code(json: &Json) -> Option<(String, i64)> {
+    match json {
+        Json::Object(fields) => fields.iter().find_map(|(name, value)| {
+            let code = value.as_i64().filter(|code| name.ends_with("ErrorCode") && error_name(*code).is_none());
+            let within = || {
+                let (path, code) = unlisted_code(value)?;
+                let dot = if path.starts_with('[') { "" } else { "." };
+                Some((format!("{name}{dot}{path}"), code))
+            };
+            code.map(|code| (name.clone(), code)).or_else(within)
+        }),
+        Json::Array(elements) => elements.iter().enumerate().find_map(|(index, element)| {
+            let (path, code) = unlisted_code(element)?;
+            Some((format!("[{index}].{path}"), code))
+        }),
+        _ => None,
+    }
+}
+
 enum GroupError {
     /// The case could not be put into bytes: a fault of ours.
     Ours(String),
@@ -655,8 +721,10 @@ struct Deviation {
     again: bool,
     /// The verdict, where the case is not judged after all: it stands on what is not so here, or it was refused.
     instead: Option<Verdict>,
-    /// Whether it is at level `must` whatever the case is about.
-    must: bool,
+    /// The error code by which it was refused.
+    refused: Option<i16>,
+    /// How binding it is, whatever the case is about; as the case unless given.
+    level: Option<Level>,
 }
 
 /// How an answer is not as expected.
@@ -668,13 +736,13 @@ pub(super) struct Mismatch {
     well_formed: bool,
     /// Whether it is at level `must` whatever the case is about: a secret in clear, a breach of the protocol.
     must: bool,
-    /// Whether the broker's surroundings refuse what the case is about: it is not judged then.
-    refused: bool,
+    /// The error code by which the broker's surroundings refuse what the case is about: it is not judged then.
+    refused: Option<i16>,
 }
 
 impl Mismatch {
     fn plain(class: Class, what: String) -> Mismatch {
-        Mismatch { class, what, values: Vec::new(), well_formed: false, must: false, refused: false }
+        Mismatch { class, what, values: Vec::new(), well_formed: false, must: false, refused: None }
     }
 
     /// What an answer that is in order says against itself, whatever the case is about.
@@ -733,7 +801,7 @@ pub(super) fn has_error(answer: &Answer, code: i16) -> Result<(), Mismatch> {
         values: vec![wrong],
         well_formed: true,
         must: false,
-        refused: false,
+        refused: None,
     })
 }
 
@@ -748,6 +816,21 @@ pub(super) fn has_one_value_each(answer: &Answer) -> Result<(), Mismatch> {
                 let what = format!("Results[{number}].Configs has a config twice, with different values");
                 return Err(Mismatch::plain(Class::WrongValue, what));
             }
+        }
+    }
+    Ok(())
+}
+
+/// The number of an API is the key of what ApiVersions lists. An API that is there again with the same versions harms
+/// nobody: kafka-clients has the last entry in force, others have the first, so that it is left to a case of level should.
+/// With other versions these two speak past each other.
+pub(super) fn has_one_range_each(answer: &Answer) -> Result<(), Mismatch> {
+    let mut ranges = HashMap::new();
+    for api in answer.body.get("ApiKeys").and_then(Json::as_array).into_iter().flatten() {
+        let range = (&api["MinVersion"], &api["MaxVersion"]);
+        if ranges.insert(api["ApiKey"].as_i64(), range).is_some_and(|other| other != range) {
+            let what = format!("ApiKeys has API {} twice, with different versions", api["ApiKey"]);
+            return Err(Mismatch::contradiction(Class::WrongValue, what));
         }
     }
     Ok(())
@@ -779,4 +862,21 @@ pub(super) fn has_results_of(asked: &Json, answer: &Answer) -> Result<(), Mismat
     }
     let what = format!("the results are not those of the resources asked: {} for {}", results.len(), asked.len());
     Err(Mismatch::plain(Class::WrongAnswer, what))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_codes_are_looked_for_in_every_result() {
+        let result = |name: &str, code: i64| json!({ "ErrorCode": 0, "Partitions": [{ name: 0 }, { name: code }] });
+        let body =
+            |name: &str, code: i64| json!({ "ThrottleTimeMs": 999, "Topics": [result(name, 42), result(name, code)] });
+        let found = unlisted_code(&body("ErrorCode", 999));
+        assert_eq!(found, Some(("Topics[1].Partitions[1].ErrorCode".to_owned(), 999)));
+        assert!(unlisted_code(&body("TopicConfigErrorCode", -2)).is_some());
+        assert_eq!(unlisted_code(&body("ErrorCode", -1)), None);
+        assert_eq!(unlisted_code(&body("PartitionIndex", 999)), None);
+    }
 }

@@ -7,11 +7,11 @@ use serde_json::Value as Json;
 
 use crate::dump::error_name;
 use crate::expect::{Expect, Matcher, Path};
-use crate::results::{Outcome, Verdict};
+use crate::results::Outcome;
 
 /// An error code of the environment's.
-struct Refusal {
-    code: i64,
+pub(super) struct Refusal {
+    pub code: i16,
     /// The APIs that say so; any may where there are none.
     apis: &'static [&'static str],
     /// What is the matter, and what to do about it.
@@ -38,29 +38,27 @@ const REFUSALS: [Refusal; 8] = [
 ];
 
 impl Refusal {
-    fn of(api: &str, code: i64) -> Option<&'static Refusal> {
-        REFUSALS.iter().find(|refusal| refusal.code == code && (refusal.apis.is_empty() || refusal.apis.contains(&api)))
+    /// The one that an error code of an API is, if it is one.
+    pub fn of(api: &str, code: i64) -> Option<&'static Refusal> {
+        let by_api = |refusal: &&Refusal| refusal.apis.is_empty() || refusal.apis.contains(&api);
+        REFUSALS.iter().filter(by_api).find(|refusal| i64::from(refusal.code) == code)
     }
 
-    fn text(&self) -> String {
-        format!("error {} {}: {}", self.code, error_name(self.code).unwrap_or_default(), self.why)
+    /// As reports name it: `error 29 TOPIC_AUTHORIZATION_FAILED: ` and what to do.
+    pub fn text(&self) -> String {
+        format!("error {} {}: {}", self.code, error_name(self.code.into()).unwrap_or_default(), self.why)
     }
-}
-
-/// An error code as reports name it: `error 29 TOPIC_AUTHORIZATION_FAILED: ` and what to do, or `error 42` alone.
-pub(super) fn describe(api: &str, code: i64) -> String {
-    Refusal::of(api, code).map_or_else(|| format!("error {code}"), Refusal::text)
 }
 
 /// Why an answer to `api` says nothing about the broker, for a case that does not expect just that code of any of
 /// `expected`; `None` where it does say something.
-pub(super) fn refusal(api: &str, body: &Json, expected: &[&Expect]) -> Option<String> {
+pub(super) fn refusal(api: &str, body: &Json, expected: &[&Expect]) -> Option<&'static Refusal> {
     let results = ["Results", "Responses", "Topics"].iter().filter_map(|name| body.get(*name)?.as_array()).flatten();
     let codes =
         std::iter::once(body).chain(results).flat_map(|part| [&part["ErrorCode"], &part["TopicConfigErrorCode"]]);
-    let refusals = codes.filter_map(Json::as_i64).filter_map(|code| Refusal::of(api, code));
-    let expects = |code: i64| expected.iter().any(|expect| names(expect, code));
-    refusals.filter(|refusal| !expects(refusal.code)).map(Refusal::text).next()
+    let mut refusals = codes.filter_map(Json::as_i64).filter_map(|code| Refusal::of(api, code));
+    let expects = |code: i16| expected.iter().any(|expect| names(expect, code.into()));
+    refusals.find(|refusal| !expects(refusal.code))
 }
 
 /// Whether an expectation is met by this very code.
@@ -86,12 +84,11 @@ fn names_code(matcher: &Matcher, code: i64) -> bool {
     }
 }
 
-/// What kept cases from being judged, and how many cases each: reasons as in the outcomes' details.
+/// What kept cases from being judged and what to do about it, and how many cases each.
 pub fn refused(outcomes: &[Outcome]) -> BTreeMap<&'static str, usize> {
     let mut refused = BTreeMap::new();
-    for outcome in outcomes.iter().filter(|outcome| outcome.verdict == Verdict::NotRun) {
-        let detail = outcome.detail.as_deref().unwrap_or_default();
-        if let Some(refusal) = REFUSALS.iter().find(|refusal| detail.contains(&refusal.text())) {
+    for code in outcomes.iter().filter_map(|outcome| outcome.refused) {
+        for refusal in REFUSALS.iter().filter(|refusal| refusal.code == code) {
             *refused.entry(refusal.why).or_default() += 1;
         }
     }

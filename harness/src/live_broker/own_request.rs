@@ -8,7 +8,7 @@ use codec::ApiVersion;
 use serde_json::{Value as Json, json};
 
 use super::connection::{Connection, Received};
-use super::environment::describe;
+use super::environment::Refusal;
 use super::evidence::{evidence, known_secrets, mask};
 use super::message::{Answer, Request};
 use super::{ANSWER, API_VERSIONS, LiveBroker};
@@ -55,8 +55,8 @@ pub(super) enum Why {
     Unsent,
     /// There was no connection.
     NoConnection(ErrorKind),
-    /// The broker says why not.
-    Error,
+    /// The broker says why not, with this code where it is its surroundings' fault.
+    Error(Option<i16>),
     /// The connection was closed.
     Closed,
     /// Nothing came in time.
@@ -76,7 +76,7 @@ impl Why {
     /// `None` where the broker is not at fault.
     pub fn fault(self) -> Option<(Class, bool)> {
         match self {
-            Why::Unsent | Why::NoConnection(_) | Why::Error => None,
+            Why::Unsent | Why::NoConnection(_) | Why::Error(_) => None,
             Why::Closed => Some((Class::Closed, false)),
             Why::Silent => Some((Class::NoAnswer, false)),
             Why::Unreadable(class) => Some((class, true)),
@@ -95,7 +95,10 @@ impl Refused {
 
     /// The broker answered with an error.
     pub fn by_error(api: &str, error: i64) -> Refused {
-        Refused { what: format!("{api} is answered with {}", describe(api, error)), why: Why::Error, seen: None }
+        let refusal = Refusal::of(api, error);
+        let error = refusal.map_or_else(|| format!("error {error}"), Refusal::text);
+        let why = Why::Error(refusal.map(|refusal| refusal.code));
+        Refused { what: format!("{api} is answered with {error}"), why, seen: None }
     }
 
     fn without_answer(request: &Request, why: Why, what: String, got: Json) -> Refused {

@@ -106,7 +106,7 @@ impl LiveBroker<'_> {
                 (Some(Class::Hang), "ApiVersions is answered no more on a new connection".to_owned())
             }
             Presence::Gone(
-                Why::Unreadable(_) | Why::Misread | Why::OtherId | Why::Lacking | Why::Error | Why::Unsent,
+                Why::Unreadable(_) | Why::Misread | Why::OtherId | Why::Lacking | Why::Error(_) | Why::Unsent,
             ) => (Some(Class::WrongAnswer), "ApiVersions is no more answered as it should be".to_owned()),
         };
         let last = self.last_sent.borrow();

@@ -10,13 +10,16 @@ use askama::Template;
 
 use super::NON_AFFILIATION;
 use super::evidence::{Evidence, cost, evidence};
-use super::matrix::{Column, Counts, Matrix, RoleMatrix, Row};
+use super::matrix::{Cause, Column, Counts, Matrix, RoleMatrix, Row};
 use super::words::{self, deviates, plural, sign, word};
 use crate::coverage::Coverage;
 use crate::results::{CaseInfo, Class, Outcome, Role, Run, Verdict};
 
 /// Roughly how much evidence the page holds, in characters of HTML.
 const EVIDENCE_BUDGET: usize = 3_000_000;
+
+/// How many reasons that cases share are told of a peer.
+const CAUSES: usize = 10;
 
 /// The text of `index.html`.
 pub fn render(matrix: &Matrix, cases: &BTreeMap<String, CaseInfo>) -> String {
@@ -98,6 +101,9 @@ struct PeerPart<'a> {
     ran: bool,
     why: &'a str,
     sentence: String,
+    /// What many of its fails have in common, and how many reasons more there are.
+    causes: Vec<String>,
+    more_causes: usize,
     worst: String,
     sign: &'static str,
     /// One for each column of the role.
@@ -221,6 +227,7 @@ fn role_part<'a>(role: &'a RoleMatrix<'a>, cases: &'a BTreeMap<String, CaseInfo>
     let mut lists = Lists::new();
     let peer = |row: &'a Row<'a>| {
         let counts = Counts::of(row.outcomes());
+        let causes = row.causes();
         let worst = if row.ran() { counts.worst() } else { Some(Verdict::NotRun) };
         let cell = |&(api, version): &Column<'a>| {
             row.cells.get(&(api, version))?;
@@ -235,6 +242,8 @@ fn role_part<'a>(role: &'a RoleMatrix<'a>, cases: &'a BTreeMap<String, CaseInfo>
             ran: row.ran(),
             why: row.why(),
             sentence: row.given_up().map_or_else(|| counts.sentence(), |why| format!("{}; {why}", counts.sentence())),
+            causes: causes.iter().take(CAUSES).map(Cause::sentence).collect(),
+            more_causes: causes.len().saturating_sub(CAUSES),
             worst: worst.map(word).unwrap_or_default(),
             sign: worst.map_or("", sign),
             cells: role.columns.iter().map(cell).collect(),

@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use super::words;
 use crate::coverage::Coverage;
-use crate::results::{Outcome, Peer, Results, Role, Run, Status, Verdict};
+use crate::results::kept;
+use crate::results::{Class, Outcome, Peer, Results, Role, Run, Status, Verdict};
 
 /// An API at a version: `("DescribeConfigs", 4)`.
 pub type Column<'a> = (&'a str, i16);
@@ -39,6 +40,20 @@ pub struct Row<'a> {
     /// Its outcomes by column, in file order.
     pub cells: BTreeMap<Column<'a>, Vec<&'a Outcome>>,
 }
+
+/// What many fails of one peer have in common.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Cause<'a> {
+    /// How many cases fail so.
+    pub cases: usize,
+    /// Their class.
+    pub class: Option<Class>,
+    /// What their outcomes say.
+    pub detail: &'a str,
+}
+
+/// So many cases with the same reason are summed up: two are seen at a glance.
+const MANY: usize = 3;
 
 /// How many outcomes have which verdict.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -127,6 +142,16 @@ impl<'a> Matrix<'a> {
     }
 }
 
+impl Cause<'_> {
+    /// `12 cases: closed: step 1: the connection is closed`, on one line and not too long.
+    pub fn sentence(&self) -> String {
+        const SHOWN: usize = 400;
+        let class = self.class.map_or(String::new(), |class| format!("{}: ", words::word(class)));
+        let detail = kept(words::visible_line(self.detail), SHOWN);
+        format!("{} cases: {class}{detail}", self.cases)
+    }
+}
+
 impl RoleMatrix<'_> {
     /// The columns grouped by API: `[("DescribeConfigs", [0, 1, 2, 3, 4])]`.
     pub fn apis(&self) -> BTreeMap<&str, Vec<i16>> {
@@ -170,6 +195,21 @@ impl<'a> Row<'a> {
     /// Why it was not judged, in one sentence.
     pub fn why(&self) -> &str {
         self.peer.why.as_deref().unwrap_or("no reason was given")
+    }
+
+    /// The reasons that many of its fails share, most cases first.
+    pub fn causes(&self) -> Vec<Cause<'a>> {
+        let mut causes: BTreeMap<(Option<Class>, &str), BTreeSet<&str>> = BTreeMap::new();
+        for outcome in self.outcomes().filter(|outcome| outcome.verdict == Verdict::Fail) {
+            if let Some(detail) = &outcome.detail {
+                causes.entry((outcome.class, detail)).or_default().insert(&outcome.case);
+            }
+        }
+        let many = causes.into_iter().filter(|(_, cases)| cases.len() >= MANY);
+        let mut many: Vec<_> =
+            many.map(|((class, detail), cases)| Cause { cases: cases.len(), class, detail }).collect();
+        many.sort_by_key(|cause| std::cmp::Reverse(cause.cases));
+        many
     }
 
     /// All outcomes of this peer, by column.

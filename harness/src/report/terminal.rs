@@ -49,6 +49,14 @@ pub fn summary_at(results: &Results, coverage: Option<&Coverage>, width: u16) ->
     if bad.len() > NAMED {
         text += &format!("and {} more: see the report\n", bad.len() - NAMED);
     }
+    let causes: Vec<_> =
+        matrix.rows().flat_map(|row| row.causes().into_iter().map(move |cause| (row, cause))).collect();
+    for (row, cause) in causes.iter().take(NAMED) {
+        text += &format!("fail: {}: {}\n", visible_line(&row.peer.peer), cause.sentence());
+    }
+    if causes.len() > NAMED {
+        text += &format!("and {} more reasons that cases share: see the report\n", causes.len() - NAMED);
+    }
     if let Some(coverage) = coverage {
         let untested = coverage.untested.iter();
         text.extend(untested.clone().take(NAMED).map(|mutant| format!("untested: {mutant}\n")));

@@ -109,6 +109,19 @@ impl<'e, 'l> To<'e, 'l> {
     }
 }
 
+/// Integers of Rust, mostly for a field of that very type.
+macro_rules! serialize_integers {
+    ($($method:ident: $integer:ty = $fixed:ident),*) => {$(
+        #[inline(always)]
+        fn $method(self, value: $integer) -> Written {
+            match self.wire {
+                WireType::Fixed(Fixed::$fixed) => Ok(self.encoder.out.array(self.at, value.to_be_bytes())),
+                _ => self.integer(value),
+            }
+        }
+    )*};
+}
+
 impl<'e, 'l> ser::Serializer for To<'e, 'l> {
     type Ok = usize;
     type Error = Unwinding;
@@ -128,47 +141,10 @@ impl<'e, 'l> ser::Serializer for To<'e, 'l> {
         }
     }
 
-    #[inline(always)]
-    fn serialize_i8(self, value: i8) -> Written {
-        match self.wire {
-            WireType::Fixed(Fixed::Int8) => Ok(self.encoder.out.array(self.at, value.to_be_bytes())),
-            _ => self.integer(value),
-        }
-    }
-
-    #[inline(always)]
-    fn serialize_i16(self, value: i16) -> Written {
-        match self.wire {
-            WireType::Fixed(Fixed::Int16) => Ok(self.encoder.out.array(self.at, value.to_be_bytes())),
-            _ => self.integer(value),
-        }
-    }
-
-    #[inline(always)]
-    fn serialize_i32(self, value: i32) -> Written {
-        match self.wire {
-            WireType::Fixed(Fixed::Int32) => Ok(self.encoder.out.array(self.at, value.to_be_bytes())),
-            _ => self.integer(value),
-        }
-    }
-
-    #[inline(always)]
-    fn serialize_i64(self, value: i64) -> Written {
-        match self.wire {
-            WireType::Fixed(Fixed::Int64) => Ok(self.encoder.out.array(self.at, value.to_be_bytes())),
-            _ => self.integer(value),
-        }
-    }
+    serialize_integers!(serialize_i8: i8 = Int8, serialize_i16: i16 = Int16, serialize_i32: i32 = Int32);
+    serialize_integers!(serialize_i64: i64 = Int64, serialize_u16: u16 = Uint16, serialize_u32: u32 = Uint32);
 
     fn serialize_u8(self, value: u8) -> Written {
-        self.integer(value)
-    }
-
-    fn serialize_u16(self, value: u16) -> Written {
-        self.integer(value)
-    }
-
-    fn serialize_u32(self, value: u32) -> Written {
         self.integer(value)
     }
 

@@ -539,7 +539,7 @@ mod tests {
 
     #[test]
     fn ascii_is_found_at_every_length_and_place() {
-        for length in 0..100 {
+        for length in 0..140 {
             let mut text = vec![b'a'; length];
             assert!(is_ascii(&text) && ascii_prefix(&text) == length);
             for place in 0..length {

@@ -6,6 +6,7 @@ use crate::layout::{Bools, Element, Field, Fixed, Layout, RunField, Step, Struct
 use crate::tree::{Anomalies, Node, NodeKind, Tree, View, offset};
 use crate::wire::{Reader, ascii_prefix, is_utf8_slow};
 use std::cmp::Ordering;
+use std::hint::cold_path;
 
 /// A decoded message with a tree of its own.
 #[derive(Clone, Debug)]
@@ -49,11 +50,11 @@ pub fn decode_into(layout: &Layout, bytes: &[u8], start: usize, tree: &mut Tree)
 
 /// Like [`decode_into`], for a message that something else follows, such as a header.
 pub fn decode_prefix_into(layout: &Layout, bytes: &[u8], start: usize, tree: &mut Tree) -> Result<usize, DecodeError> {
-    tree.clear();
-    let Tree { nodes, anomalies } = std::mem::take(tree);
-    let mut decoder = Decoder::new(layout, bytes, nodes, anomalies);
+    let Tree { nodes, mut anomalies } = std::mem::take(tree);
+    anomalies.clear();
+    let mut decoder = Decoder::new(layout, bytes, Kept { nodes, count: 0 }, anomalies);
     let decoded = decoder.message(start);
-    (tree.nodes, tree.anomalies) = (decoder.nodes, decoder.anomalies);
+    (tree.nodes, tree.anomalies) = (decoder.nodes.into_nodes(), decoder.anomalies);
     decoded.map_err(|Fault { offset, field, kind }| DecodeError { path: tree.open_path(layout, field), offset, kind })
 }
 
@@ -83,53 +84,179 @@ pub fn validate(layout: &Layout, bytes: &[u8], start: usize, anomalies: &mut Ano
 
 /// Where the decode loop puts the nodes it has read.
 trait Nodes {
+    type Places<'n>: Places
+    where
+        Self: 'n;
+
     fn leaf(&mut self, start: usize, end: usize, field: u16, kind: NodeKind, element: bool);
-    /// A run of fixed-size fields, the first of them at `start`.
-    fn run(&mut self, start: usize, fields: &[RunField]);
     /// A node whose end is not known yet, but that it goes on from `so_far`; gives its number.
     fn open(&mut self, start: usize, so_far: usize, field: u16, kind: NodeKind, element: bool) -> usize;
     fn close(&mut self, index: usize, end: usize);
     /// Takes back the node of this number, the last one.
     fn take_back(&mut self, index: usize);
+    /// Places for some more.
+    fn places(&mut self) -> Self::Places<'_>;
 }
 
-impl Nodes for Vec<Node> {
-    #[inline(always)]
-    fn leaf(&mut self, start: usize, end: usize, field: u16, kind: NodeKind, element: bool) {
-        let next = offset(self.len()) + 1;
-        self.push(Node { start: offset(start), end: offset(end), next, field, kind, element });
+/// Some places for nodes, one at least. They are there already, so that all there is to count stays in registers.
+trait Places {
+    /// Place of a struct in an array.
+    type Place;
+
+    /// Gives `end`; `None` where there is no place left.
+    fn leaf(&mut self, start: usize, end: usize, field: u16, kind: NodeKind, element: bool) -> Option<usize>;
+    /// Fixed-size fields, the first of them at `start`: all or none. Gives `end`.
+    fn run(&mut self, start: usize, end: usize, fields: &[RunField]) -> Option<usize>;
+    fn open(&mut self) -> Option<Self::Place>;
+    fn close(&mut self, place: Self::Place, start: usize, end: usize, field: u16);
+    /// The struct is not read to its end; gives the number of its node, which is open.
+    fn leave(&mut self, place: Self::Place, start: usize, field: u16) -> usize;
+    /// No more nodes are put there.
+    fn done(self);
+}
+
+/// The nodes of a tree. They go to places that are there already rather than to the end of a `Vec`, whose length would be
+/// read and written around every node.
+struct Kept {
+    /// Up to `count` the nodes; after it what may be overwritten.
+    nodes: Vec<Node>,
+    count: usize,
+}
+
+impl Kept {
+    /// What stands where nothing was read to yet.
+    const FREE: Node = Node { start: 0, end: 0, next: 0, field: Node::NO_FIELD, kind: NodeKind::Null, element: false };
+
+    fn into_nodes(mut self) -> Vec<Node> {
+        self.nodes.truncate(self.count);
+        self.nodes
     }
 
     #[inline(always)]
-    fn run(&mut self, start: usize, fields: &[RunField]) {
-        let (start, next) = (offset(start), offset(self.len()) + 1);
-        self.extend(fields.iter().zip(next..).map(|(field, next)| Node {
-            start: start + field.start,
-            end: start + field.end,
-            next,
-            field: field.field,
-            kind: NodeKind::Leaf,
-            element: false,
-        }));
+    fn put(&mut self, node: Node) {
+        if self.count >= self.nodes.len() {
+            self.grow();
+        }
+        if let Some(place) = self.nodes.get_mut(self.count) {
+            *place = node;
+        }
+        self.count += 1;
+    }
+
+    /// Makes places where there are none. Nothing is allocated while there is capacity, and no more is made ready than is
+    /// soon written to.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        const AHEAD: usize = 64;
+        self.nodes.reserve(1);
+        let ready = (self.nodes.len() + AHEAD).min(self.nodes.capacity());
+        self.nodes.resize(ready, Kept::FREE);
+    }
+}
+
+impl Nodes for Kept {
+    type Places<'n> = KeptPlaces<'n>;
+
+    #[inline(always)]
+    fn leaf(&mut self, start: usize, end: usize, field: u16, kind: NodeKind, element: bool) {
+        let next = offset(self.count) + 1;
+        self.put(Node { start: offset(start), end: offset(end), next, field, kind, element });
     }
 
     #[inline(always)]
     fn open(&mut self, start: usize, so_far: usize, field: u16, kind: NodeKind, element: bool) -> usize {
-        let index = self.len();
-        self.push(Node { start: offset(start), end: offset(so_far), next: Node::OPEN, field, kind, element });
+        let index = self.count;
+        self.put(Node { start: offset(start), end: offset(so_far), next: Node::OPEN, field, kind, element });
         index
     }
 
     #[inline(always)]
     fn close(&mut self, index: usize, end: usize) {
-        let next = offset(self.len());
-        if let Some(node) = self.get_mut(index) {
+        let next = offset(self.count);
+        if let Some(node) = self.nodes.get_mut(index) {
             (node.end, node.next) = (offset(end), next);
         }
     }
 
     fn take_back(&mut self, index: usize) {
-        self.truncate(index);
+        self.count = index;
+    }
+
+    #[inline(always)]
+    fn places(&mut self) -> KeptPlaces<'_> {
+        if self.count >= self.nodes.len() {
+            self.grow();
+        }
+        let free = self.nodes.get_mut(self.count..).unwrap_or_default();
+        KeptPlaces { free, next: offset(self.count), count: &mut self.count }
+    }
+}
+
+/// Places for nodes.
+struct KeptPlaces<'n> {
+    free: &'n mut [Node],
+    /// Number of the node after the first of them.
+    next: u32,
+    count: &'n mut usize,
+}
+
+impl<'n> Places for KeptPlaces<'n> {
+    type Place = (&'n mut Node, u32);
+
+    #[inline(always)]
+    fn leaf(&mut self, start: usize, end: usize, field: u16, kind: NodeKind, element: bool) -> Option<usize> {
+        let (place, free) = std::mem::take(&mut self.free).split_first_mut()?;
+        self.free = free;
+        self.next += 1;
+        *place = Node { start: offset(start), end: offset(end), next: self.next, field, kind, element };
+        Some(end)
+    }
+
+    #[inline(always)]
+    fn run(&mut self, start: usize, end: usize, fields: &[RunField]) -> Option<usize> {
+        let start = offset(start);
+        let (places, free) = std::mem::take(&mut self.free).split_at_mut_checked(fields.len())?;
+        self.free = free;
+        for (place, field) in places.iter_mut().zip(fields) {
+            self.next += 1;
+            *place = Node {
+                start: start + field.start,
+                end: start + field.end,
+                next: self.next,
+                field: field.field,
+                kind: NodeKind::Leaf,
+                element: false,
+            };
+        }
+        Some(end)
+    }
+
+    #[inline(always)]
+    fn open(&mut self) -> Option<(&'n mut Node, u32)> {
+        let (place, free) = std::mem::take(&mut self.free).split_first_mut()?;
+        self.free = free;
+        let number = self.next;
+        self.next += 1;
+        Some((place, number))
+    }
+
+    #[inline(always)]
+    fn close(&mut self, (place, _): (&'n mut Node, u32), start: usize, end: usize, field: u16) {
+        let (start, end, next) = (offset(start), offset(end), self.next);
+        *place = Node { start, end, next, field, kind: NodeKind::Struct, element: true };
+    }
+
+    #[inline(always)]
+    fn leave(&mut self, (place, number): (&'n mut Node, u32), start: usize, field: u16) -> usize {
+        let start = offset(start);
+        *place = Node { start, end: start, next: Node::OPEN, field, kind: NodeKind::Struct, element: true };
+        number as usize
+    }
+
+    #[inline(always)]
+    fn done(self) {
+        *self.count = self.next as usize;
     }
 }
 
@@ -137,10 +264,10 @@ impl Nodes for Vec<Node> {
 struct Unrecorded;
 
 impl Nodes for Unrecorded {
+    type Places<'n> = Unrecorded;
+
     #[inline(always)]
     fn leaf(&mut self, _: usize, _: usize, _: u16, _: NodeKind, _: bool) {}
-    #[inline(always)]
-    fn run(&mut self, _: usize, _: &[RunField]) {}
     #[inline(always)]
     fn open(&mut self, _: usize, _: usize, _: u16, _: NodeKind, _: bool) -> usize {
         0
@@ -148,6 +275,150 @@ impl Nodes for Unrecorded {
     #[inline(always)]
     fn close(&mut self, _: usize, _: usize) {}
     fn take_back(&mut self, _: usize) {}
+    #[inline(always)]
+    fn places(&mut self) -> Unrecorded {
+        Unrecorded
+    }
+}
+
+impl Places for Unrecorded {
+    type Place = ();
+
+    #[inline(always)]
+    fn leaf(&mut self, _: usize, end: usize, _: u16, _: NodeKind, _: bool) -> Option<usize> {
+        Some(end)
+    }
+    #[inline(always)]
+    fn open(&mut self) -> Option<()> {
+        Some(())
+    }
+    #[inline(always)]
+    fn close(&mut self, _: (), _: usize, _: usize, _: u16) {}
+    #[inline(always)]
+    fn leave(&mut self, _: (), _: usize, _: u16) -> usize {
+        0
+    }
+    #[inline(always)]
+    fn run(&mut self, _: usize, end: usize, _: &[RunField]) -> Option<usize> {
+        Some(end)
+    }
+    #[inline(always)]
+    fn done(self) {}
+}
+
+/// Reads what is in its usual form: all there, short, well written, ASCII. All it needs stays in registers, so it calls
+/// nothing and records no anomalies: it stops before any other field, which the [`Decoder`] then reads.
+struct Usual<'a, P> {
+    input: &'a [u8],
+    ascii_until: usize,
+    nodes: P,
+}
+
+impl<P: Places> Usual<'_, P> {
+    /// Reads fields of a struct; gives where it came to and the steps that are left.
+    #[inline(always)]
+    fn steps<'s>(&mut self, mut at: usize, mut steps: &'s [Step]) -> (usize, &'s [Step]) {
+        loop {
+            while let [step, rest @ ..] = steps {
+                let read = match step {
+                    Step::String { field, compact, .. } => {
+                        let end = if *compact { self.compact_ascii(at) } else { self.plain_ascii(at) };
+                        end.and_then(|end| self.nodes.leaf(at, end, *field, NodeKind::Leaf, false))
+                    }
+                    Step::Run { fields, size, bools } => {
+                        self.run(at, *size, *bools).and_then(|end| self.nodes.run(at, end, fields))
+                    }
+                    Step::Field { .. } => None,
+                };
+                let Some(end) = read else { break };
+                (at, steps) = (end, rest);
+            }
+            // Out of the inner loop, which is the faster for it.
+            let [Step::String { field, compact, nullable }, rest @ ..] = steps else { return (at, steps) };
+            let null = if *nullable { self.null(at, *compact) } else { None };
+            let Some(end) = null.and_then(|end| self.nodes.leaf(at, end, *field, NodeKind::Null, false)) else {
+                return (at, steps);
+            };
+            (at, steps) = (end, rest);
+        }
+    }
+
+    /// The offset after a compact string that was looked at and is ASCII.
+    #[inline(always)]
+    fn compact_ascii(&self, at: usize) -> Option<usize> {
+        // The length + 1, which is also the size with the byte it stands in; the first byte of a longer one is not ASCII.
+        let size = *self.input.get(at)?;
+        let end = at + usize::from(size);
+        (size > 0 && end <= self.ascii_until).then_some(end)
+    }
+
+    /// The same of a string with an int16 length.
+    #[inline(always)]
+    fn plain_ascii(&self, at: usize) -> Option<usize> {
+        let from = at + 2;
+        // Of a negative length not even the first byte is ASCII.
+        let end = from + usize::from(u16::from_be_bytes(*self.input.get(at..from)?.first_chunk()?));
+        (end <= self.ascii_until).then_some(end)
+    }
+
+    /// The offset after a string that is null.
+    #[inline(always)]
+    fn null(&self, at: usize, compact: bool) -> Option<usize> {
+        match self.input.get(at..)? {
+            [0, ..] if compact => Some(at + 1),
+            [0xff, 0xff, ..] if !compact => Some(at + 2),
+            _ => None,
+        }
+    }
+
+    /// The offset after a string that has to be looked at and is UTF-8: a call, worth it only where little else is going on.
+    #[inline(always)]
+    fn other_text(&mut self, at: usize, compact: bool) -> Option<usize> {
+        cold_path();
+        let (from, length) = if compact {
+            let length @ 1..0x80 = *self.input.get(at)? else { return None };
+            (at + 1, usize::from(length) - 1)
+        } else {
+            let from = at + 2;
+            let length = i16::from_be_bytes(*self.input.get(at..from)?.first_chunk()?);
+            (from, usize::try_from(length).ok()?)
+        };
+        let end = from + length;
+        if end > self.input.len() {
+            return None;
+        }
+        if end > self.ascii_until {
+            self.ascii_until = look_ahead(self.input, self.ascii_until, from, end)?;
+        }
+        Some(end)
+    }
+
+    /// The offset after a run whose bools are 0 or 1: one bounds check for all fields.
+    #[inline(always)]
+    fn run(&self, at: usize, size: u32, bools: Bools) -> Option<usize> {
+        let end = at + size as usize;
+        (end <= self.input.len() && bools.are_usual(self.input.get(at..)?)).then_some(end)
+    }
+
+    #[inline(always)]
+    fn done(self) -> usize {
+        self.nodes.done();
+        self.ascii_until
+    }
+}
+
+/// Looks at text that stands from `from` to `end`: the offset up to which there is now known to be no byte but ASCII after
+/// it; `None` where it is not UTF-8. Nearly all text is ASCII, and so is what stands between, so that the input is looked
+/// through block by block, ahead of what is read, rather than text by text.
+#[inline(never)]
+fn look_ahead(input: &[u8], ascii_until: usize, from: usize, end: usize) -> Option<usize> {
+    // No further than that, since a message may be the small start of a large input.
+    const AHEAD: usize = 1_024;
+    let from = from.max(ascii_until);
+    let upto = from.saturating_add(AHEAD).max(end).min(input.len());
+    let ascii_until = from + ascii_prefix(input.get(from..upto).unwrap_or_default());
+    let is_utf8 = ascii_until >= end || is_utf8_slow(input.get(ascii_until..end).unwrap_or_default());
+    is_utf8.then_some(ascii_until)
 }
 
 /// Decoding stopped; [`Decoder::stop`] says why. Kept out of the `Result`, which stays one byte in the hot paths.
@@ -168,10 +439,9 @@ struct Decoder<'a, N> {
     layout: &'a Layout,
     /// What is read from: the input, or within a tagged field the input up to its end.
     input: &'a [u8],
-    /// Owned while decoding: reached through a reference, its length would be read and written around every node.
     nodes: N,
     anomalies: Anomalies,
-    /// There is no byte but ASCII between the last text looked at and this offset.
+    /// There is no byte but ASCII between the last text looked at and this offset, which is within the input.
     ascii_until: usize,
     stop: Fault,
 }
@@ -238,27 +508,12 @@ impl<'a, N: Nodes> Decoder<'a, N> {
         Ok(end)
     }
 
-    /// Records text that is not UTF-8, given the offsets of its length, of itself and after it. Nearly all is ASCII, and so
-    /// is what stands between, so that the input is looked through block by block, ahead of what is read, rather than text
-    /// by text.
-    #[inline(always)]
+    /// Records text that is not UTF-8, given the offsets of its length, of itself and after it.
     fn check_text(&mut self, start: usize, from: usize, end: usize) {
         if end > self.ascii_until {
-            self.look_ahead(start, from, end);
-        }
-    }
-
-    #[inline(never)]
-    fn look_ahead(&mut self, start: usize, from: usize, end: usize) {
-        // No further than that, since a message may be the small start of a large input.
-        const AHEAD: usize = 1_024;
-        let from = from.max(self.ascii_until);
-        let upto = from.saturating_add(AHEAD).max(end).min(self.input.len());
-        self.ascii_until = from + ascii_prefix(self.input.get(from..upto).unwrap_or_default());
-        if self.ascii_until < end {
-            let rest = self.input.get(self.ascii_until..end).unwrap_or_default();
-            if !is_utf8_slow(rest) {
-                self.anomalies.add(start, end, AnomalyKind::NotUtf8);
+            match look_ahead(self.input, self.ascii_until, from, end) {
+                Some(ascii_until) => self.ascii_until = ascii_until,
+                None => self.anomalies.add(start, end, AnomalyKind::NotUtf8),
             }
         }
     }
@@ -287,55 +542,85 @@ impl<'a, N: Nodes> Decoder<'a, N> {
     }
 
     #[inline(always)]
-    fn structure(&mut self, mut at: usize, structure: &StructLayout) -> At {
-        for step in &structure.steps {
-            at = match *step {
-                Step::CompactString { field, nullable } => self.compact_string(at, field, nullable, false)?,
-                Step::PlainString { field, nullable } => self.plain_string(at, field, nullable, false)?,
-                Step::Run { first, count, size, bools } => self.run(at, structure, first, count, size, bools)?,
-                Step::Field { field, wire } => self.value(at, field, wire)?,
+    fn structure(&mut self, at: usize, structure: &StructLayout) -> At {
+        let (at, steps) = self.usual_steps(at, &structure.steps);
+        self.rest_of_structure(at, structure, steps)
+    }
+
+    #[inline(always)]
+    fn usual(&mut self) -> Usual<'_, N::Places<'_>> {
+        Usual { input: self.input, ascii_until: self.ascii_until, nodes: self.nodes.places() }
+    }
+
+    #[inline(always)]
+    fn usual_steps<'s>(&mut self, at: usize, steps: &'s [Step]) -> (usize, &'s [Step]) {
+        let mut usual = self.usual();
+        let read = usual.steps(at, steps);
+        self.ascii_until = usual.done();
+        read
+    }
+
+    /// What is left of a struct from a step on that is not in its usual form.
+    #[inline(always)]
+    fn rest_of_structure(&mut self, mut at: usize, structure: &StructLayout, mut steps: &[Step]) -> At {
+        while let [step, rest @ ..] = steps {
+            at = match step {
+                Step::String { field, compact, nullable } => self.string(at, *field, *compact, *nullable, false)?,
+                Step::Run { fields, size, .. } => self.run(at, fields, *size)?,
+                Step::Field { field, wire } => self.value(at, *field, *wire)?,
             };
+            (at, steps) = self.usual_steps(at, rest);
         }
         if structure.flexible { self.tag_section(at, structure) } else { Ok(at) }
     }
 
-    /// A run of fixed-size fields: one bounds check for all of them.
+    /// So many structs in an array.
     #[inline(always)]
-    fn run(&mut self, at: usize, structure: &StructLayout, first: u16, count: u16, size: u32, bools: Bools) -> At {
-        let (first, count) = (usize::from(first), usize::from(count));
-        let fields = structure.run.get(first..first + count).unwrap_or_default();
-        if size as usize > self.left(at) {
-            return Err(self.run_truncated(at, fields));
-        }
-        self.nodes.run(at, fields);
-        if !self.input.get(at..).is_some_and(|bytes| bools.are_usual(bytes)) {
-            self.check_run(at, fields);
-        }
-        Ok(at + size as usize)
-    }
-
-    /// Records which bools of a run are neither 0 nor 1.
-    #[inline(never)]
-    fn check_run(&mut self, at: usize, fields: &[RunField]) {
-        for field in fields.iter().filter(|field| field.fixed == Fixed::Bool) {
-            self.check_bools(at + field.start as usize, at + field.end as usize);
-        }
-    }
-
-    /// Reads what is there of a run field by field, so that the error names the field that is cut.
-    #[cold]
-    #[inline(never)]
-    fn run_truncated(&mut self, mut at: usize, fields: &[RunField]) -> Stop {
-        for field in fields {
-            match self.pass(at, field.field, field.fixed.size().into()) {
-                Ok(end) => {
-                    self.nodes.leaf(at, end, field.field, NodeKind::Leaf, false);
-                    at = end;
-                }
-                Err(stop) => return stop,
+    fn structs(&mut self, mut at: usize, field: u16, count: u32, structure: &StructLayout) -> At {
+        let mut left = count;
+        while left > 0 {
+            let mut usual = self.usual();
+            let mut opened = None;
+            while left > 0
+                && let Some(place) = usual.nodes.open()
+            {
+                left -= 1;
+                let (upto, steps) = usual.steps(at, &structure.steps);
+                let end = match steps {
+                    [] if !structure.flexible => Some(upto),
+                    [] if usual.input.get(upto) == Some(&0) => Some(upto + 1),
+                    _ => None,
+                };
+                let Some(end) = end else {
+                    opened = Some((usual.nodes.leave(place, at, field), steps));
+                    at = upto;
+                    break;
+                };
+                usual.nodes.close(place, at, end, field);
+                at = end;
+            }
+            self.ascii_until = usual.done();
+            if let Some((index, steps)) = opened {
+                at = self.rest_of_structure(at, structure, steps)?;
+                self.nodes.close(index, at);
             }
         }
-        unreachable!("the run did not fit")
+        Ok(at)
+    }
+
+    /// A run of fixed-size fields, field by field, so that an error names the field that is cut. Bools of such a run are not
+    /// looked at.
+    #[inline(never)]
+    fn run(&mut self, mut at: usize, fields: &[RunField], size: u32) -> At {
+        let is_cut = size as usize > self.left(at);
+        for field in fields {
+            let end = self.pass(at, field.field, field.fixed.size().into())?;
+            if field.fixed == Fixed::Bool && !is_cut {
+                self.check_bools(at, end);
+            }
+            at = self.leaf(at, end, field.field, false)?;
+        }
+        Ok(at)
     }
 
     /// A field of any type.
@@ -349,30 +634,23 @@ impl<'a, N: Nodes> Decoder<'a, N> {
                 }
                 self.leaf(at, end, field, false)
             }
-            WireType::String { compact: true, nullable } => self.compact_string(at, field, nullable, false),
-            WireType::String { compact: false, nullable } => self.plain_string(at, field, nullable, false),
+            WireType::String { compact, nullable } => self.string(at, field, compact, nullable, false),
             WireType::Bytes { compact, nullable, .. } => self.bytes(at, field, compact, nullable, false),
             WireType::Struct { id, nullable } => self.struct_field(at, field, id, nullable),
             WireType::Array { compact, nullable, element } => self.array_field(at, field, compact, nullable, element),
         }
     }
 
-    #[inline(always)]
-    fn compact_string(&mut self, at: usize, field: u16, nullable: bool, element: bool) -> At {
-        // The length + 1, which is also the size with the byte it stands in.
-        match self.input.get(at) {
-            Some(&size @ 1..0x80) if usize::from(size) <= self.left(at) => {
-                let end = at + usize::from(size);
-                self.check_text(at, at + 1, end);
-                self.leaf(at, end, field, element)
-            }
-            _ => self.other_compact_string(at, field, nullable, element),
+    fn string(&mut self, at: usize, field: u16, compact: bool, nullable: bool, element: bool) -> At {
+        if compact {
+            self.compact_string(at, field, nullable, element)
+        } else {
+            self.plain_string(at, field, nullable, element)
         }
     }
 
-    /// A compact string that is long, null, or not there.
     #[inline(never)]
-    fn other_compact_string(&mut self, at: usize, field: u16, nullable: bool, element: bool) -> At {
+    fn compact_string(&mut self, at: usize, field: u16, nullable: bool, element: bool) -> At {
         let (length, from) = self.uvarint(at, field)?;
         let Some(length) = length.checked_sub(1) else {
             if !nullable {
@@ -388,27 +666,16 @@ impl<'a, N: Nodes> Decoder<'a, N> {
         self.leaf(at, end, field, element)
     }
 
-    #[inline(always)]
-    fn plain_string(&mut self, at: usize, field: u16, nullable: bool, element: bool) -> At {
-        if let Some(length) = self.input.get(at..).and_then(<[u8]>::first_chunk)
-            && let Ok(length) = usize::try_from(i16::from_be_bytes(*length))
-            && length <= self.left(at + 2)
-        {
-            let end = at + 2 + length;
-            self.check_text(at, at + 2, end);
-            return self.leaf(at, end, field, element);
-        }
-        self.other_plain_string(at, field, nullable, element)
-    }
-
-    /// A string with an int16 length that is null or not there.
     #[inline(never)]
-    fn other_plain_string(&mut self, at: usize, field: u16, nullable: bool, element: bool) -> At {
+    fn plain_string(&mut self, at: usize, field: u16, nullable: bool, element: bool) -> At {
         let length = i16::from_be_bytes(self.array(at, field)?);
-        if let Some(length) = self.present(at, at + 2, field, nullable, length.into())? {
-            self.octets(at, at + 2, field, length)?;
-        }
-        self.null(at, at + 2, field, element)
+        let from = at + 2;
+        let Some(length) = self.present(at, from, field, nullable, length.into())? else {
+            return self.null(at, from, field, element);
+        };
+        let end = self.octets(at, from, field, length)?;
+        self.check_text(at, from, end);
+        self.leaf(at, end, field, element)
     }
 
     #[inline(always)]
@@ -524,23 +791,10 @@ impl<'a, N: Nodes> Decoder<'a, N> {
         let array = self.nodes.open(start, at, field, NodeKind::Array, false);
         match element {
             Element::Struct(id) => {
-                let structure = layout.structure(id);
-                for _ in 0..count {
-                    let index = self.nodes.open(at, at, field, NodeKind::Struct, true);
-                    at = self.structure(at, structure)?;
-                    self.nodes.close(index, at);
-                }
+                at = self.structs(at, field, count, layout.structure(id))?;
             }
-            Element::String if compact => {
-                for _ in 0..count {
-                    at = self.compact_string(at, field, false, true)?;
-                }
-            }
-            Element::String => {
-                for _ in 0..count {
-                    at = self.plain_string(at, field, false, true)?;
-                }
-            }
+            Element::String if compact => at = self.strings::<true>(at, field, count)?,
+            Element::String => at = self.strings::<false>(at, field, count)?,
             Element::Bytes => {
                 for _ in 0..count {
                     at = self.bytes(at, field, compact, false, true)?;
@@ -550,6 +804,28 @@ impl<'a, N: Nodes> Decoder<'a, N> {
         }
         self.nodes.close(array, at);
         Ok(at)
+    }
+
+    /// So many strings in an array.
+    #[inline(never)]
+    fn strings<const COMPACT: bool>(&mut self, mut at: usize, field: u16, count: u32) -> At {
+        let mut left = count;
+        loop {
+            let mut usual = self.usual();
+            while left > 0 {
+                let ascii = if COMPACT { usual.compact_ascii(at) } else { usual.plain_ascii(at) };
+                let read = ascii.or_else(|| usual.other_text(at, COMPACT));
+                let Some(end) = read.and_then(|end| usual.nodes.leaf(at, end, field, NodeKind::Leaf, true)) else {
+                    break;
+                };
+                (at, left) = (end, left - 1);
+            }
+            self.ascii_until = usual.done();
+            if left == 0 {
+                return Ok(at);
+            }
+            (at, left) = (self.string(at, field, COMPACT, false, true)?, left - 1);
+        }
     }
 
     /// Records which of the bools from `at` to `end` are neither 0 nor 1.
@@ -616,10 +892,10 @@ impl<'a, N: Nodes> Decoder<'a, N> {
 
     /// A declared tagged field. It is read within its payload; bytes of it that it does not use are skipped.
     fn known_tag(&mut self, at: usize, end: usize, number: u16, field: &Field) -> Result<(), Stop> {
-        let whole = self.input;
-        self.input = whole.get(..end).unwrap_or(whole);
+        let (whole, ascii_until) = (self.input, self.ascii_until);
+        (self.input, self.ascii_until) = (whole.get(..end).unwrap_or(whole), ascii_until.min(end));
         let used = self.value(at, number, field.wire)?;
-        self.input = whole;
+        (self.input, self.ascii_until) = (whole, ascii_until.max(self.ascii_until));
         if used < end {
             self.anomalies.add(used, end, AnomalyKind::TagSizeMismatch);
         } else if whole.get(at..end) == Some(&field.default_bytes) {

@@ -272,20 +272,17 @@ pub struct StructLayout {
     pub(crate) due: Vec<Due>,
     pub(crate) absent: Vec<AbsentField>,
     pub(crate) steps: Vec<Step>,
-    pub(crate) run: Vec<RunField>,
 }
 
 /// What the decode loop does next in a struct: one step for a run of fixed-size fields, one for each other field.
 // With a tag of its own, which is found with one comparison.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 #[repr(u8)]
 pub(crate) enum Step {
-    /// `count` entries of `run` from `first` on, `size` bytes in all.
-    Run { first: u16, count: u16, size: u32, bools: Bools },
-    /// A string with a compact length.
-    CompactString { field: u16, nullable: bool },
-    /// A string with an int16 length.
-    PlainString { field: u16, nullable: bool },
+    /// Fields of fixed sizes, `size` bytes in all.
+    Run { fields: Vec<RunField>, size: u32, bools: Bools },
+    /// A string.
+    String { field: u16, compact: bool, nullable: bool },
     /// One field of any other type.
     Field { field: u16, wire: WireType },
 }
@@ -543,7 +540,6 @@ impl Lowering<'_> {
             due: Vec::new(),
             absent: Vec::new(),
             steps: Vec::new(),
-            run: Vec::new(),
         });
         let (mut untagged, mut tagged, mut absent) = (Vec::new(), Vec::new(), Vec::new());
         for spec in specs {
@@ -669,7 +665,7 @@ impl Lowering<'_> {
 fn plan(fields: &[Field], structs: &mut [StructLayout], id: u16) {
     let Some(structure) = structs.get(usize::from(id)) else { return };
     let mut smallest = u32::from(structure.flexible);
-    let (mut steps, mut run): (Vec<Step>, Vec<RunField>) = (Vec::new(), Vec::new());
+    let mut steps: Vec<Step> = Vec::new();
     let all = structure.fields.iter().chain(&structure.tagged).filter_map(|&number| fields.get(usize::from(number)));
     let names = all.map(|field| field.name.clone()).collect();
     let (mut wires, mut due) = (Vec::new(), Vec::new());
@@ -685,8 +681,7 @@ fn plan(fields: &[Field], structs: &mut [StructLayout], id: u16) {
             WireType::Fixed(fixed) => fixed,
             wire => {
                 steps.push(match wire {
-                    WireType::String { compact: true, nullable } => Step::CompactString { field: number, nullable },
-                    WireType::String { compact: false, nullable } => Step::PlainString { field: number, nullable },
+                    WireType::String { compact, nullable } => Step::String { field: number, compact, nullable },
                     wire => Step::Field { field: number, wire },
                 });
                 continue;
@@ -694,21 +689,20 @@ fn plan(fields: &[Field], structs: &mut [StructLayout], id: u16) {
         };
         let bool = fixed == Fixed::Bool;
         if !matches!(steps.last(), Some(&Step::Run { size, .. }) if !bool || size < Bools::UPTO) {
-            let first = u16::try_from(run.len()).unwrap_or(u16::MAX);
-            steps.push(Step::Run { first, count: 0, size: 0, bools: Bools(0) });
+            steps.push(Step::Run { fields: Vec::new(), size: 0, bools: Bools(0) });
         }
-        if let Some(Step::Run { count, size, bools, .. }) = steps.last_mut() {
+        if let Some(Step::Run { fields, size, bools }) = steps.last_mut() {
             let end = *size + u32::from(fixed.size());
-            run.push(RunField { field: number, fixed, start: *size, end });
+            fields.push(RunField { field: number, fixed, start: *size, end });
             if bool {
                 bools.0 |= 0xfe << (8 * *size);
             }
-            (*count, *size) = (*count + 1, end);
+            *size = end;
         }
     }
     due.extend(absent.map(dropped));
     if let Some(structure) = structs.get_mut(usize::from(id)) {
-        (structure.smallest, structure.steps, structure.run) = (smallest, steps, run);
+        (structure.smallest, structure.steps) = (smallest, steps);
         (structure.names, structure.wires, structure.due) = (names, wires, due);
     }
 }
@@ -889,16 +883,16 @@ mod tests {
             of(&fields.join(","), 0).root().steps.clone()
         };
         let steps = |kinds: &[&str]| -> Vec<_> {
-            let run = |step: &Step| match *step {
-                Step::Run { first, count, size, bools } => (first, count, size, bools.0),
+            let run = |step: &Step| match step {
+                Step::Run { fields, size, bools } => (fields.len(), *size, bools.0),
                 _ => panic!("{kinds:?}"),
             };
             steps(kinds).iter().map(run).collect()
         };
-        assert_eq!(steps(&["int64", "int32"]), [(0, 2, 12, 0)]);
-        assert_eq!(steps(&["bool", "int16", "bool"]), [(0, 3, 4, 0xfe0000fe)]);
-        assert_eq!(steps(&["int32", "int16", "int8", "bool"]), [(0, 4, 8, 0xfe << 56)]);
-        assert_eq!(steps(&["int64", "bool", "bool"]), [(0, 1, 8, 0), (1, 2, 2, 0xfefe)]);
+        assert_eq!(steps(&["int64", "int32"]), [(2, 12, 0)]);
+        assert_eq!(steps(&["bool", "int16", "bool"]), [(3, 4, 0xfe0000fe)]);
+        assert_eq!(steps(&["int32", "int16", "int8", "bool"]), [(4, 8, 0xfe << 56)]);
+        assert_eq!(steps(&["int64", "bool", "bool"]), [(1, 8, 0), (2, 2, 0xfefe)]);
 
         let bools = Bools(0xfe00_00fe);
         assert!(bools.are_usual(&[1, 7, 7, 1, 7, 7, 7, 7]) && bools.are_usual(&[0; 9]));
@@ -940,14 +934,16 @@ mod tests {
         let fields = r#"{"name":"A","type":"int32","versions":"0+"},{"name":"B","type":"bool","versions":"1+"},
                         {"name":"C","type":"string","versions":"0+"},{"name":"D","type":"uuid","versions":"0+"}"#;
         let layout = of(fields, 1);
-        assert!(matches!(
-            layout.root().steps.as_slice(),
-            [
-                Step::Run { count: 2, size: 5, .. },
-                Step::PlainString { .. },
-                Step::Run { first: 2, count: 1, size: 16, .. }
-            ]
-        ));
+        let [Step::Run { fields: before, size: 5, .. }, Step::String { .. }, Step::Run { fields: after, size: 16, .. }] =
+            layout.root().steps.as_slice()
+        else {
+            panic!("{:?}", layout.root().steps)
+        };
+        let places = |fields: &[RunField]| -> Vec<_> {
+            fields.iter().map(|field| (field.field, field.fixed, field.start, field.end)).collect()
+        };
+        assert_eq!(places(before), [(0, Fixed::Int32, 0, 4), (1, Fixed::Bool, 4, 5)]);
+        assert_eq!(places(after), [(3, Fixed::Uuid, 0, 16)]);
         assert_eq!(layout.root().smallest, 5 + 2 + 16);
     }
 }

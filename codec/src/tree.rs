@@ -92,11 +92,6 @@ impl Tree {
         self.anomalies.is_valid()
     }
 
-    pub(crate) fn clear(&mut self) {
-        self.nodes.clear();
-        self.anomalies.clear();
-    }
-
     /// Path of the place where decoding stopped: the nodes still open, then the field that failed.
     pub(crate) fn open_path(&self, layout: &Layout, failed: u16) -> String {
         let mut path = String::new();

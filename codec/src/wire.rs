@@ -141,10 +141,10 @@ pub fn is_ascii(bytes: &[u8]) -> bool {
 pub(crate) fn ascii_prefix(bytes: &[u8]) -> usize {
     const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
     let high = |word: &[u8; 8]| u64::from_le_bytes(*word) & HIGH;
-    // Blocks of four words, then words, then bytes.
-    let (blocks, _) = bytes.as_chunks::<32>();
-    let is_ascii = |block: &&[u8; 32]| block.as_chunks::<8>().0.iter().fold(0, |all, word| all | high(word)) == 0;
-    let mut ascii = 32 * blocks.iter().take_while(is_ascii).count();
+    // Blocks of eight words, then words, then bytes.
+    let (blocks, _) = bytes.as_chunks::<64>();
+    let is_ascii = |block: &&[u8; 64]| block.as_chunks::<8>().0.iter().fold(0, |all, word| all | high(word)) == 0;
+    let mut ascii = 64 * blocks.iter().take_while(is_ascii).count();
     let (words, rest) = bytes.get(ascii..).unwrap_or_default().as_chunks::<8>();
     for word in words {
         match high(word) {
@@ -605,7 +605,7 @@ mod tests {
 
     #[test]
     fn ascii_is_found_at_every_length_and_place() {
-        for length in 0..100 {
+        for length in 0..140 {
             let mut text = vec![b'a'; length];
             assert!(is_ascii(&text) && ascii_prefix(&text) == length);
             for place in 0..length {

@@ -2,8 +2,8 @@
 #![allow(clippy::indexing_slicing, reason = "a test may panic")]
 
 use codec::{
-    AbsentFields, AnomalyKind, ApiVersion, DecodeErrorKind, EncodeErrorKind, Layout, MessageSpec, NodeKind, Protocol,
-    StructValue, Tree, Value, decode, decode_into, encode, encode_view, hex, parse_hex, properties,
+    AbsentFields, AnomalyKind, ApiVersion, DecodeErrorKind, EncodeErrorKind, Layout, MessageSpec, Node, NodeKind,
+    Protocol, StructValue, Tree, Value, decode, decode_into, encode, encode_view, hex, parse_hex, properties,
 };
 use proptest::prelude::*;
 use std::sync::{Arc, LazyLock};
@@ -645,4 +645,112 @@ fn a_reused_tree_gives_the_same_as_a_new_one() {
             assert_eq!((end, codec::View::new(layout, &bytes, &tree).value()), (bytes.len(), value));
         }
     }
+}
+
+/// Structs of strings and fixed-size fields alone, and strings.
+const LISTS: &str = r#"{
+  "name": "Lists", "type": "data", "validVersions": "0-1", "flexibleVersions": "1+",
+  "fields": [
+    { "name": "Rows", "type": "[]Row", "versions": "0+", "fields": [
+      { "name": "Name", "type": "string", "versions": "0+" },
+      { "name": "Text", "type": "string", "versions": "0+", "nullableVersions": "0+" },
+      { "name": "Flag", "type": "bool", "versions": "0+" },
+      { "name": "Number", "type": "int16", "versions": "0+" },
+      { "name": "Last", "type": "bool", "versions": "0+" }
+    ]},
+    { "name": "Texts", "type": "[]string", "versions": "0+" }
+  ]
+}"#;
+
+/// Elements are read in a row while all is as usual. Where that ends, by what is unusual or for want of places for nodes or of
+/// text that was looked at, must not show.
+#[test]
+#[allow(clippy::cast_possible_truncation, reason = "all numbers are small")]
+fn an_element_is_read_the_same_wherever_it_stands() {
+    let spec = Arc::new(MessageSpec::parse(LISTS).unwrap_or_else(|error| panic!("{error}")));
+    let long = "y".repeat(200);
+    let texts: [&[u8]; 8] =
+        [b"", b"a", b"log.retention", "größe".as_bytes(), b"\xff", b"x\xc3", long.as_bytes(), b"ok"];
+    for (version, seed) in (0..2).flat_map(|version| (0..40).map(move |seed| (version, seed))) {
+        let layout = Layout::new(&spec, ApiVersion(version)).unwrap_or_else(|error| panic!("{error}"));
+        let flexible = version == 1;
+        let count = |count: usize| match (flexible, count + 1) {
+            (false, _) => u32::try_from(count).unwrap_or_default().to_be_bytes().to_vec(),
+            (true, count @ ..0x80) => vec![count as u8],
+            (true, count) => vec![count as u8 | 0x80, (count >> 7) as u8],
+        };
+        let mut choose = choices(seed);
+        // Some messages are nearly all usual, some hardly.
+        let odds = [2, 5, 40][seed as usize % 3];
+        let text = |choose: &mut dyn FnMut(u64) -> u64| {
+            let text = if choose(odds) == 0 { texts[choose(8) as usize] } else { &texts[2][..choose(14) as usize] };
+            let length = if flexible { count(text.len()) } else { vec![0, text.len() as u8] };
+            [length, text.to_vec()].concat()
+        };
+        let row = |choose: &mut dyn FnMut(u64) -> u64| {
+            let name = text(choose);
+            let null = if flexible { vec![0] } else { vec![0xff; 2] };
+            let value = if choose(4) == 0 { null } else { text(choose) };
+            let flags = [u8::from(choose(odds) == 0) + 1, choose(256) as u8, choose(256) as u8, choose(2) as u8];
+            let tags: &[u8] = match (flexible, choose(odds)) {
+                (false, _) => &[],
+                (true, 0) => &[1, 7, 1, 9],
+                (true, _) => &[0],
+            };
+            [name, value, flags.to_vec(), tags.to_vec()].concat()
+        };
+        let rows: Vec<Vec<u8>> = (0..300).map(|_| row(&mut choose)).collect();
+        let strings: Vec<Vec<u8>> = (0..300).map(|_| text(&mut choose)).collect();
+        let end: &[u8] = if flexible { &[0] } else { &[] };
+        let message = |rows: &[Vec<u8>], strings: &[Vec<u8>]| {
+            [count(rows.len()), rows.concat(), count(strings.len()), strings.concat(), end.to_vec()].concat()
+        };
+        let read = |bytes: &[u8]| {
+            let decoded = decode(&layout, bytes).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(decoded.left(), 0);
+            decoded.tree
+        };
+        let whole = message(&rows, &strings);
+        let tree = read(&whole);
+        // The message, and its two arrays; each element follows with what it holds.
+        let (mut number, mut at, mut anomalies) = (2, count(rows.len()).len(), 0);
+        let lists = [(&rows, true), (&strings, false)];
+        for (list, are_rows) in lists {
+            for element in list {
+                let one = std::slice::from_ref(element);
+                let alone = if are_rows { message(one, &[]) } else { message(&[], one) };
+                let alone = read(&alone);
+                let (skipped, nodes) =
+                    if are_rows { (2, &alone.nodes()[2..alone.nodes().len() - 1]) } else { (3, &alone.nodes()[3..]) };
+                let before = nodes[0].start;
+                for (node, (found, due)) in tree.nodes()[number..].iter().zip(nodes).enumerate() {
+                    let shifted = |node: &Node, start: u32, first: usize| {
+                        (
+                            node.start - start,
+                            node.end - start,
+                            node.next as usize - first,
+                            node.field,
+                            node.kind,
+                            node.element,
+                        )
+                    };
+                    let (found, due) = (shifted(found, at as u32, number), shifted(due, before, skipped));
+                    assert_eq!(found, due, "{layout}, seed {seed}: node {node} of {}", hex(element));
+                }
+                (number, at, anomalies) = (number + nodes.len(), at + element.len(), anomalies + alone.anomaly_count());
+            }
+            (number, at) = (number + 1, at + count(strings.len()).len());
+        }
+        assert_eq!((number, tree.anomaly_count()), (tree.nodes().len() + 1, anomalies));
+    }
+}
+
+#[test]
+fn what_was_read_before_an_error_is_in_the_tree() {
+    let layout = bundled("DescribeConfigsRequest", 3);
+    let (bytes, mut tree) = ([0, 0, 0, 0, 1], Tree::new());
+    let error = decode_into(&layout, &bytes, 0, &mut tree).map_err(|error| (error.path, error.offset));
+    assert_eq!(error, Err(("IncludeDocumentation".to_owned(), 5)));
+    let nodes: Vec<_> = tree.nodes().iter().map(|node| (node.start, node.end, node.is_open())).collect();
+    assert_eq!(nodes, [(0, 0, true), (0, 4, false), (4, 5, false)]);
 }

@@ -252,17 +252,11 @@ impl Writer {
     /// So many bytes.
     #[inline(always)]
     pub fn array<const N: usize>(&mut self, at: usize, bytes: [u8; N]) -> usize {
-        match array(&mut self.bytes, at, bytes) {
-            Some(end) => end,
-            None => self.array_past_the_room(at, bytes),
+        if let Some(end) = array(&mut self.bytes, at, bytes) {
+            return end;
         }
-    }
-
-    // By value, or the bytes would be in memory also where there is room.
-    #[cold]
-    #[inline(never)]
-    fn array_past_the_room<const N: usize>(&mut self, at: usize, bytes: [u8; N]) -> usize {
-        self.slice(at, &bytes)
+        self.grow(at, N);
+        array(&mut self.bytes, at, bytes).unwrap_or(at)
     }
 
     /// Bytes as they are.
@@ -321,9 +315,22 @@ impl Writer {
         if value < 0x80 {
             return self.array(at, [(value & 0x7f) as u8]);
         }
-        if value < 0x4000 {
-            return self.array(at, [(value & 0x7f) as u8 | 0x80, (value >> 7 & 0x7f) as u8]);
+        // Where there is place for the second byte, there is for the first.
+        if value < 0x4000
+            && let Some(second) = self.bytes.get_mut(at + 1)
+        {
+            *second = (value >> 7 & 0x7f) as u8;
+            if let Some(first) = self.bytes.get_mut(at) {
+                *first = (value & 0x7f) as u8 | 0x80;
+                return at + 2;
+            }
         }
+        self.long_uvarint(at, value)
+    }
+
+    /// One of three bytes or more, or where there is little room left.
+    #[inline(never)]
+    fn long_uvarint(&mut self, at: usize, value: u32) -> usize {
         // Eight bytes at once, of which those that count stay: cheaper than a loop, whose end is hard to predict.
         let (bytes, size) = uvarint_bytes(value);
         self.array(at, bytes);

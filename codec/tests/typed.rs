@@ -2,8 +2,8 @@
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test may panic")]
 
 use codec::{
-    AbsentFields, ApiVersion, EncodeErrorKind, Fixed, Layout, MessageSpec, Value, WireType, decode, deserialize,
-    encode, hex, parse_hex, properties, serialize,
+    AbsentFields, ApiVersion, EncodeErrorKind, Fixed, Layout, MessageSpec, StructValue, Value, WireType, decode,
+    deserialize, encode, hex, parse_hex, properties, serialize,
 };
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -128,6 +128,23 @@ fn fields_that_the_version_lacks_are_dropped_or_refused() {
     assert_eq!(refused(tags_at_default()), Err((String::new(), late)));
     let second = EncodeErrorKind::FieldNotInVersion("Second".to_owned());
     assert_eq!(refused(Mixed { late: 0, ..mixed() }), Err((String::new(), second)));
+}
+
+#[test]
+fn a_bool_may_be_given_as_a_number() {
+    let definition = r#"{ "name": "Flag", "type": "data", "validVersions": "0", "flexibleVersions": "none", "fields": [
+        { "name": "Flag", "type": "bool", "versions": "0+" }] }"#;
+    let layout = layout(definition, 0);
+    let StructValue { mut fields, tags } = layout.default_value().as_struct().unwrap().clone();
+    for (number, encoded) in [(0, Some("00")), (1, Some("01")), (2, None), (-1, None)] {
+        fields[0].1 = Value::Integer(number);
+        let value = Value::Struct(StructValue { fields: fields.clone(), tags: tags.clone() });
+        let json = serde_json::json!({ "Flag": number });
+        for bytes in [encode(&layout, &value), serialize(&layout, &json)] {
+            let due = encoded.map(str::to_owned).ok_or(EncodeErrorKind::OutOfRange("bool"));
+            assert_eq!(bytes.map(|bytes| hex(&bytes)).map_err(|error| error.kind), due, "{number}");
+        }
+    }
 }
 
 #[test]

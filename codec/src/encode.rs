@@ -65,6 +65,8 @@ pub(crate) fn payload(layout: &Layout, field: &Field, value: &Value) -> Result<V
 pub(crate) struct Encoder<'l> {
     pub(crate) layout: &'l Layout,
     pub(crate) out: Writer,
+    /// An error was given to code of the caller's, which is to hand it on.
+    failed: bool,
 }
 
 impl<'l> Encoder<'l> {
@@ -75,8 +77,8 @@ impl<'l> Encoder<'l> {
         write: impl FnOnce(&mut Encoder<'l>, usize) -> Written,
     ) -> Result<(), EncodeError> {
         let before = out.len();
-        let mut encoder = Encoder { layout, out: Writer::new(std::mem::take(out)) };
-        let written = write(&mut encoder, before);
+        let mut encoder = Encoder { layout, out: Writer::new(std::mem::take(out)), failed: false };
+        let written = write(&mut encoder, before).and_then(|end| encoder.unless_failed(end));
         *out = encoder.out.into_bytes(*written.as_ref().unwrap_or(&before));
         written.map(|_| ()).map_err(Unwinding::into_error)
     }
@@ -86,9 +88,23 @@ impl<'l> Encoder<'l> {
         layout: &'l Layout,
         write: impl FnOnce(&mut Encoder<'l>) -> Written,
     ) -> Result<Vec<u8>, Unwinding> {
-        let mut encoder = Encoder { layout, out: Writer::default() };
-        let end = write(&mut encoder)?;
+        let mut encoder = Encoder { layout, out: Writer::default(), failed: false };
+        let end = write(&mut encoder).and_then(|end| encoder.unless_failed(end))?;
         Ok(encoder.out.into_bytes(end))
+    }
+
+    /// Notes an error that code of the caller's is given, and may keep to itself.
+    #[cold]
+    pub(crate) fn failed(&mut self, error: Unwinding) -> Unwinding {
+        self.failed = true;
+        error
+    }
+
+    fn unless_failed(&self, end: usize) -> Written {
+        match self.failed {
+            true => Err(EncodeErrorKind::Text("an error was passed over".to_owned()).into()),
+            false => Ok(end),
+        }
     }
 
     #[inline(always)]

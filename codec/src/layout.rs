@@ -485,22 +485,29 @@ impl Layout {
         Some(layout)
     }
 
-    /// A tagged field at its default is left out, so its encoded default is kept to compare with.
+    /// A tagged field at its default is left out, so its encoded default is kept to compare with. Where that holds tagged
+    /// fields of its own, they are left out of it: it is right when theirs are, one level of nesting later.
     fn encode_tagged_defaults(&mut self) -> Result<(), SpecError> {
-        let mut encoded = Vec::new();
-        for (number, field) in self.fields.iter().enumerate().filter(|(_, field)| field.tag.is_some()) {
-            let bytes = crate::encode::payload(self, field, &field.default).map_err(|error| SpecError {
-                place: format!("{}.{}", self.spec.name, field.name),
-                kind: SpecErrorKind::Default(error.to_string()),
-            })?;
-            encoded.push((number, bytes));
-        }
-        for (number, bytes) in encoded {
-            if let Some(field) = self.fields.get_mut(number) {
-                field.default_bytes = bytes;
+        loop {
+            let mut encoded = Vec::new();
+            for (number, field) in self.fields.iter().enumerate().filter(|(_, field)| field.tag.is_some()) {
+                let bytes = crate::encode::payload(self, field, &field.default).map_err(|error| SpecError {
+                    place: format!("{}.{}", self.spec.name, field.name),
+                    kind: SpecErrorKind::Default(error.to_string()),
+                })?;
+                if bytes != field.default_bytes {
+                    encoded.push((number, bytes));
+                }
+            }
+            if encoded.is_empty() {
+                return Ok(());
+            }
+            for (number, bytes) in encoded {
+                if let Some(field) = self.fields.get_mut(number) {
+                    field.default_bytes = bytes;
+                }
             }
         }
-        Ok(())
     }
 }
 

@@ -39,7 +39,8 @@ const EVERYTHING: &str = r#"{
     { "name": "Strict", "type": "int16", "versions": "2+" },
     { "name": "TaggedMaybe", "type": "Inner", "versions": "1+", "nullableVersions": "1+", "taggedVersions": "1+", "tag": 0, "default": "null" },
     { "name": "Tagged", "type": "Inner", "versions": "1+", "taggedVersions": "1+", "tag": 1 },
-    { "name": "TaggedText", "type": "string", "versions": "1+", "nullableVersions": "1+", "taggedVersions": "1+", "tag": 2, "default": "null" }
+    { "name": "TaggedText", "type": "string", "versions": "1+", "nullableVersions": "1+", "taggedVersions": "1+", "tag": 2, "default": "null" },
+    { "name": "TaggedOuter", "type": "Outer", "versions": "2+", "taggedVersions": "2+", "tag": 5 }
   ]
 }"#;
 

@@ -131,6 +131,80 @@ fn fields_that_the_version_lacks_are_dropped_or_refused() {
 }
 
 #[test]
+fn an_error_that_is_passed_over_is_told_all_the_same() {
+    /// Goes on after a field that the message does not have, or whose value does not fit.
+    struct Careless(&'static str, i64);
+    impl Serialize for Careless {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            use serde::ser::SerializeStruct;
+            let mut fields = serializer.serialize_struct("Careless", 3)?;
+            let _ = fields.serialize_field(self.0, &self.1);
+            fields.serialize_field("Small", &1)?;
+            fields.end()
+        }
+    }
+    /// Goes on after an element.
+    struct CarelessList;
+    impl Serialize for CarelessList {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            use serde::ser::SerializeSeq;
+            let mut elements = serializer.serialize_seq(Some(2))?;
+            let _ = elements.serialize_element("one");
+            elements.serialize_element(&1)?;
+            elements.end()
+        }
+    }
+    #[derive(Serialize)]
+    #[serde(rename_all = "PascalCase")]
+    struct Numbers {
+        numbers: CarelessList,
+    }
+    let layout = layout(MIXED, 1);
+    let mut out = vec![0xaa; 10];
+    for careless in [Careless("Nope", 1), Careless("Flag", 7), Careless("Second", 1 << 40)] {
+        // That, or what comes of having gone on.
+        assert!(codec::serialize_into(&layout, &careless, &mut out).is_err(), "{}", careless.0);
+        assert_eq!(out, [0xaa; 10]);
+    }
+    let result = codec::serialize_into(&layout, &Numbers { numbers: CarelessList }, &mut out);
+    let passed_over = EncodeErrorKind::Text("an error was passed over".to_owned());
+    assert_eq!((result.map_err(|error| error.kind), out), (Err(passed_over), vec![0xaa; 10]));
+}
+
+#[test]
+fn the_default_of_a_tagged_struct_leaves_out_the_tagged_fields_within() {
+    let definition = r#"{ "name": "Nested", "type": "data", "validVersions": "0", "flexibleVersions": "0+", "fields": [
+        { "name": "Outer", "type": "Outer", "versions": "0+", "taggedVersions": "0+", "tag": 0, "fields": [
+            { "name": "Number", "type": "int8", "versions": "0+" },
+            { "name": "Inner", "type": "Inner", "versions": "0+", "taggedVersions": "0+", "tag": 0, "fields": [
+                { "name": "Size", "type": "int16", "versions": "0+", "taggedVersions": "0+", "tag": 0 }]}]}]}"#;
+    let layout = layout(definition, 0);
+    assert_eq!(encode(&layout, &layout.default_value()), Ok(vec![0]));
+    for json in
+        [serde_json::json!({}), serde_json::json!({ "Outer": {} }), serde_json::json!({ "Outer": { "Inner": {} } })]
+    {
+        assert_eq!(serialize(&layout, &json), Ok(vec![0]), "{json}");
+    }
+    let decoded = decode(&layout, &[0]).unwrap();
+    assert_eq!(encode(&layout, &decoded.view().value()), Ok(vec![0]));
+    // One tag, number 0, 2 bytes: the number 0 and no tags, which is the default; with a number of 1 it is not.
+    let anomalies = |bytes: &[u8]| decode(&layout, bytes).unwrap().tree.anomaly_count();
+    assert_eq!((anomalies(&[1, 0, 2, 0, 0]), anomalies(&[1, 0, 2, 1, 0])), (1, 0));
+
+    // What is borrowed does not hang on whether the field was there.
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Borrowing<'a> {
+        #[serde(rename = "Outer", borrow)]
+        outer: std::collections::BTreeMap<&'a str, serde::de::IgnoredAny>,
+    }
+    for bytes in [&[0][..], &[1, 0, 2, 1, 0]] {
+        let decoded = decode(&layout, bytes).unwrap();
+        let read: Borrowing = deserialize(decoded.view()).unwrap();
+        assert_eq!(read.outer.keys().collect::<Vec<_>>(), [&"Inner", &"Number"]);
+    }
+}
+
+#[test]
 fn a_bool_may_be_given_as_a_number() {
     let definition = r#"{ "name": "Flag", "type": "data", "validVersions": "0", "flexibleVersions": "none", "fields": [
         { "name": "Flag", "type": "bool", "versions": "0+" }] }"#;
@@ -193,6 +267,13 @@ fn a_field_that_the_version_lacks_may_be_at_its_default_in_any_form() {
         let refused = EncodeErrorKind::FieldNotInVersion(field.to_owned());
         assert_eq!(encoded(&serde_json::json!({ field: other })), Err(refused), "{field} {other}");
     }
+    #[derive(Serialize)]
+    #[serde(rename_all = "PascalCase")]
+    struct TooLarge {
+        large: u128,
+    }
+    let error = serialize(&layout, &TooLarge { large: u128::MAX }).unwrap_err();
+    assert_eq!(error.path, "Large", "{error}");
 }
 
 #[test]

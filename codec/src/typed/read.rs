@@ -464,7 +464,7 @@ impl<'de> Deserializer<'de> for DefaultOf<'de> {
             Value::Uuid(uuid) => visitor.visit_borrowed_bytes(uuid),
             Value::Array(elements) => visitor.visit_seq(SeqDeserializer::new(elements.iter().map(DefaultOf))),
             Value::Struct(value) => {
-                let fields = value.fields.iter().map(|(name, value)| (&**name, DefaultOf(value)));
+                let fields = value.fields.iter().map(|(name, value)| (Name(name), DefaultOf(value)));
                 visitor.visit_map(serde::de::value::MapDeserializer::new(fields))
             }
         }
@@ -487,6 +487,17 @@ impl<'de> Deserializer<'de> for DefaultOf<'de> {
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct
         tuple_struct map struct enum identifier ignored_any
+    }
+}
+
+/// The name of a field in a default, borrowed like all names.
+struct Name<'de>(&'de str);
+
+impl<'de> serde::de::IntoDeserializer<'de, DeserializeError> for Name<'de> {
+    type Deserializer = BorrowedStrDeserializer<'de, DeserializeError>;
+
+    fn into_deserializer(self) -> BorrowedStrDeserializer<'de, DeserializeError> {
+        BorrowedStrDeserializer::new(self.0)
     }
 }
 

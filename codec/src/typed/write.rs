@@ -292,7 +292,7 @@ impl Sequence<'_, '_> {
             Of::Elements(wire) => value.serialize(To { encoder: self.encoder, at: self.at, wire, tagged: false }),
             Of::Octets | Of::Uuid => octet(self.encoder, self.at, value),
         };
-        self.at = written.map_err(|error| error.in_element(index))?;
+        self.at = written.map_err(|error| self.encoder.failed(error.in_element(index)))?;
         Ok(())
     }
 
@@ -436,7 +436,8 @@ impl<'l> Progress<'l> {
         if absent.ignorable {
             return Ok(self);
         }
-        let value = serde_json::to_value(value).map_err(<Unwinding as ser::Error>::custom)?;
+        let custom = |error| <Unwinding as ser::Error>::custom::<serde_json::Error>(error).in_field(name);
+        let value = serde_json::to_value(value).map_err(custom)?;
         if absent.may_lack(&untyped(&value)) {
             return Ok(self);
         }
@@ -472,13 +473,14 @@ impl Fields<'_, '_> {
         let Some(due) = self.progress.due.as_slice().first().filter(|due| *due.name == *name) else {
             cold_path();
             let progress = std::mem::take(&mut self.progress);
-            self.progress = progress.other_field(self.encoder, self.structure, name, value)?;
+            let progress = progress.other_field(self.encoder, self.structure, name, value);
+            self.progress = progress.map_err(|error| self.encoder.failed(error))?;
             return Ok(());
         };
         self.progress.due.next();
         if let Some(wire) = due.wire {
             let written = value.serialize(To { encoder: self.encoder, at: self.progress.at, wire, tagged: false });
-            self.progress.at = written.map_err(|error| error.in_field(name))?;
+            self.progress.at = written.map_err(|error| self.encoder.failed(error.in_field(name)))?;
         }
         Ok(())
     }
@@ -522,13 +524,13 @@ impl ser::SerializeMap for Entries<'_, '_> {
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Unwinding> {
         match serde_json::to_value(key) {
             Ok(serde_json::Value::String(name)) => self.key = Some(name),
-            _ => return Err(wrong_type("field name")),
+            _ => return Err(self.fields.encoder.failed(wrong_type("field name"))),
         }
         Ok(())
     }
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Unwinding> {
-        let name = self.key.take().ok_or_else(|| wrong_type("field name"))?;
+        let Some(name) = self.key.take() else { return Err(self.fields.encoder.failed(wrong_type("field name"))) };
         self.fields.field(&name, value)
     }
 

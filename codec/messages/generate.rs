@@ -47,6 +47,9 @@ fn code(folder: &Path) -> (String, String) {
     (code, names.join(", "))
 }
 
+/// A default that is not stated.
+const ZERO: &str = "::std::default::Default::default()";
+
 struct Generator<'s> {
     spec: &'s MessageSpec,
 }
@@ -61,14 +64,14 @@ struct Field<'s> {
 impl Generator<'_> {
     fn module(&self, path: &Path) -> String {
         let spec = self.spec;
-        let name = &spec.name;
+        let (own_name, name) = (&spec.name, type_name(&spec.name));
         let lifetime = if self.borrows(&spec.fields) { "<'_>" } else { "" };
-        let mut structs = self.structure(name, &spec.fields, spec.about.as_deref());
+        let mut structs = self.structure(own_name, &spec.fields, spec.about.as_deref());
         for part in spec.structs.values() {
             structs += &self.structure(&part.name, &part.fields, None);
         }
         let (lowest, highest) = ends(spec.valid_versions);
-        let key = spec.api_key.map_or("None".to_owned(), |key| format!("Some(ApiKey({key}))"));
+        let key = spec.api_key.map_or("None".to_owned(), |key| format!("Some(::codec::ApiKey({key}))"));
         let write = match self.condition(spec.flexible_versions).as_str() {
             "true" => "self.write_as::<true>(out, at, version)".to_owned(),
             "false" => "self.write_as::<false>(out, at, version)".to_owned(),
@@ -77,25 +80,20 @@ impl Generator<'_> {
                  else {{ self.write_as::<false>(out, at, version) }}"
             ),
         };
-        let module = snake_case(name);
+        let module = snake_case(own_name);
         format!(
             "pub use {module}::{name};
             /// `{name}` and the structs that it is made of.
-            #[allow(unused_imports, unused_variables, unused_mut, unused_parens, clippy::all)]
+            #[allow(unused_variables, unused_mut, unused_parens, dead_code, clippy::all)]
             pub mod {module} {{
-                use super::{{Message, elements, payload}};
-                use codec::wire::{{Writer, Written}};
-                use codec::{{ApiKey, EncodeErrorKind}};
-                use serde::{{Deserialize, Serialize}};
-
-                impl Message for {name}{lifetime} {{
-                    const NAME: &'static str = {name:?};
+                impl super::Message for {name}{lifetime} {{
+                    const NAME: &'static str = {own_name:?};
                     const DEFINITION: &'static str = include_str!({path:?});
-                    const API_KEY: Option<ApiKey> = {key};
-                    const VERSIONS: std::ops::RangeInclusive<i16> = {lowest}..={highest};
+                    const API_KEY: ::std::option::Option<::codec::ApiKey> = {key};
+                    const VERSIONS: ::std::ops::RangeInclusive<i16> = {lowest}..={highest};
 
                     #[inline]
-                    fn write(&self, out: &mut Writer, at: usize, version: i16) -> Written {{
+                    fn write(&self, out: &mut ::codec::wire::Writer, at: usize, version: i16) -> ::codec::wire::Written {{
                         {write}
                     }}
                 }}
@@ -105,9 +103,10 @@ impl Generator<'_> {
     }
 
     fn structure(&self, name: &str, fields: &[FieldSpec], about: Option<&str>) -> String {
+        let name = type_name(name);
         let borrows = self.borrows(fields);
         let (of, of_any) = if borrows { ("<'a>", "<'_>") } else { ("", "") };
-        let [mut declared, mut defaults, mut untagged, mut tagged] = [const { String::new() }; 4];
+        let [mut declared, mut defaults, mut at_default, mut untagged, mut tagged] = [const { String::new() }; 5];
         let mut by_tag = Vec::new();
         for spec in fields {
             let field = Field {
@@ -117,6 +116,7 @@ impl Generator<'_> {
             };
             self.declare(&field, &mut declared);
             let _ = writeln!(defaults, "{}: {},", field.rust, self.default(&field));
+            let _ = write!(at_default, " && ({})", self.is_default(&field));
             self.write_untagged(&field, &mut untagged);
             if !spec.tagged_versions.is_none() {
                 by_tag.push((spec.tag, field));
@@ -126,9 +126,9 @@ impl Generator<'_> {
         let tags = if by_tag.is_empty() {
             "at = out.array(at, [0]);".to_owned()
         } else {
-            by_tag.iter().for_each(|(_, field)| self.write_tagged(field, &mut tagged));
+            by_tag.iter().for_each(|(_, field)| self.write_tagged(field, &name, &mut tagged));
             format!(
-                "let mut tags: Vec<(u32, Vec<u8>)> = Vec::new();
+                "let mut tags: ::std::vec::Vec<(u32, ::std::vec::Vec<u8>)> = ::std::vec::Vec::new();
                 {tagged}
                 at = out.tags(at, tags.len(), tags.iter().map(|(tag, payload)| (*tag, &**payload)))?;"
             )
@@ -136,20 +136,29 @@ impl Generator<'_> {
         let about = about.map_or_else(|| format!("`{name}` of the definition."), sentence);
         format!(
             "/// {about}
-            #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+            #[derive(Clone, Debug, PartialEq, ::serde::Serialize, ::serde::Deserialize)]
             #[serde(default)]
             pub struct {name}{of} {{
                 {declared}
             }}
 
-            impl Default for {name}{of_any} {{
+            impl ::std::default::Default for {name}{of_any} {{
                 fn default() -> Self {{
                     {name} {{ {defaults} }}
                 }}
             }}
 
             impl {name}{of_any} {{
-                pub(crate) fn write_as<const FLEXIBLE: bool>(&self, out: &mut Writer, mut at: usize, version: i16) -> Written {{
+                fn is_default(&self) -> bool {{
+                    true{at_default}
+                }}
+
+                pub(crate) fn write_as<const FLEXIBLE: bool>(
+                    &self,
+                    out: &mut ::codec::wire::Writer,
+                    mut at: usize,
+                    version: i16,
+                ) -> ::codec::wire::Written {{
                     {untagged}
                     if FLEXIBLE {{
                         {tags}
@@ -164,7 +173,7 @@ impl Generator<'_> {
         let Field { spec, rust, optional } = field;
         let plain = self.rust_type(&spec.field_type);
         let borrow = if plain.contains("'a") { ", borrow" } else { "" };
-        let rust_type = if *optional { format!("Option<{plain}>") } else { plain };
+        let rust_type = if *optional { format!("::std::option::Option<{plain}>") } else { plain };
         let mut about = spec.about.as_deref().map_or_else(String::new, |about| sentence(about) + " ");
         let _ = write!(about, "`{}`, at versions {}", spec.name, spec.versions);
         if !spec.tagged_versions.is_none() {
@@ -181,14 +190,16 @@ impl Generator<'_> {
         let Field { spec, rust, .. } = field;
         let written = match Fixed::of(&spec.field_type) {
             Some(fixed) => format!("at = {};", fixed.write(&format!("self.{rust}"))),
-            None => format!("at = {}.map_err(|error| error.in_field({:?}))?;", self.write(field, false), spec.name),
+            None => {
+                format!("at = {}.map_err(|error| error.in_field({:?}))?;", self.write(field, "self", false), spec.name)
+            }
         };
         let present = self.condition(spec.versions);
         let tagged = self.condition(spec.tagged_versions);
         let lacking = match (&*present, spec.ignorable) {
             ("true", _) | (_, true) => String::new(),
             _ => {
-                let refused = format!("EncodeErrorKind::FieldNotInVersion({:?}.to_owned())", spec.name);
+                let refused = format!("::codec::EncodeErrorKind::FieldNotInVersion({:?}.to_owned())", spec.name);
                 format!("if !({present}) && !({}) {{ return Err({refused}.into()); }}", self.is_default(field))
             }
         };
@@ -201,23 +212,30 @@ impl Generator<'_> {
         };
     }
 
-    fn write_tagged(&self, field: &Field<'_>, code: &mut String) {
+    fn write_tagged(&self, field: &Field<'_>, owner: &str, code: &mut String) {
         let Field { spec, .. } = field;
         let tagged = self.condition(spec.tagged_versions.intersect(spec.versions));
-        let payload = format!("payload(|out, at| {})", self.write(field, true));
-        let _ = writeln!(
-            code,
-            "if ({tagged}) && !({}) {{
-                tags.push(({}, {payload}.map_err(|error| error.in_field({:?}))?));
-            }}",
-            self.is_default(field),
-            spec.tag.unwrap_or_default(),
-            spec.name,
-        );
+        let payload = |owner: &str| {
+            let (write, name) = (self.write(field, owner, true), &spec.name);
+            format!("super::payload(|out, at| {write}).map_err(|error| error.in_field({name:?}))?")
+        };
+        let (tag, written) = (spec.tag.unwrap_or_default(), payload("self"));
+        let _ = match spec.field_type {
+            // By what this version has of it.
+            FieldType::Struct(_) => writeln!(
+                code,
+                "if {tagged} {{
+                    let (payload, default) = ({written}, <{owner} as ::std::default::Default>::default());
+                    if payload != {} {{ tags.push(({tag}, payload)); }}
+                }}",
+                payload("default")
+            ),
+            _ => writeln!(code, "if ({tagged}) && !({}) {{ tags.push(({tag}, {written})); }}", self.is_default(field)),
+        };
     }
 
-    /// An expression that writes a field and gives the offset after it.
-    fn write(&self, field: &Field<'_>, tagged: bool) -> String {
+    /// An expression that writes a field of `owner` and gives the offset after it.
+    fn write(&self, field: &Field<'_>, owner: &str, tagged: bool) -> String {
         let Field { spec, rust, optional } = field;
         let compact = match spec.flexible_versions {
             None => "FLEXIBLE",
@@ -226,7 +244,7 @@ impl Generator<'_> {
             Some(own) => panic!("{}: compact at {own}, unlike its message", spec.name),
         };
         if !optional {
-            return self.write_value(&spec.field_type, &format!("self.{rust}"), compact);
+            return self.write_value(&spec.field_type, &format!("{owner}.{rust}"), compact);
         }
         let null = match spec.field_type {
             FieldType::Struct(_) if tagged => "[0]",
@@ -240,7 +258,9 @@ impl Generator<'_> {
         };
         let null = match self.condition_within(spec.nullable_versions, spec.versions).as_str() {
             "true" => null,
-            allowed => format!("if {allowed} {{ {null} }} else {{ Err(EncodeErrorKind::NullNotAllowed.into()) }}"),
+            allowed => {
+                format!("if {allowed} {{ {null} }} else {{ Err(::codec::EncodeErrorKind::NullNotAllowed.into()) }}")
+            }
         };
         let value = self.write_value(&spec.field_type, "value", compact);
         let value = match &spec.field_type {
@@ -251,7 +271,7 @@ impl Generator<'_> {
             }
             _ => value,
         };
-        format!("match &self.{rust} {{ Some(value) => {value}, None => {null} }}")
+        format!("match &{owner}.{rust} {{ Some(value) => {value}, None => {null} }}")
     }
 
     /// An expression that writes a value which is not null.
@@ -262,8 +282,10 @@ impl Generator<'_> {
             FieldType::Struct(_) => format!("{value}.write_as::<FLEXIBLE>(out, at, version)"),
             FieldType::Array(element) => {
                 let write = self.write_value(element, "element", compact);
-                let one = format!("|out: &mut Writer, at, element| {write}");
-                format!("out.length::<{compact}>(at, {value}.len()).and_then(|at| elements(out, at, &{value}, {one}))")
+                let one = format!("|out: &mut ::codec::wire::Writer, at, element| {write}");
+                format!(
+                    "out.length::<{compact}>(at, {value}.len()).and_then(|at| super::elements(out, at, &{value}, {one}))"
+                )
             }
             scalar => match Fixed::of(scalar) {
                 Some(fixed) => format!("Ok({})", fixed.write(value)),
@@ -276,9 +298,11 @@ impl Generator<'_> {
         match field_type {
             FieldType::String => "&'a str".to_owned(),
             FieldType::Bytes | FieldType::Records => "&'a [u8]".to_owned(),
-            FieldType::Struct(name) if self.borrows(&self.spec.structs[name].fields) => format!("{name}<'a>"),
-            FieldType::Struct(name) => name.to_string(),
-            FieldType::Array(element) => format!("Vec<{}>", self.rust_type(element)),
+            FieldType::Struct(name) if self.borrows(&self.spec.structs[name].fields) => {
+                format!("{}<'a>", type_name(name))
+            }
+            FieldType::Struct(name) => type_name(name),
+            FieldType::Array(element) => format!("::std::vec::Vec<{}>", self.rust_type(element)),
             scalar => Fixed::of(scalar).map(|fixed| fixed.0).unwrap_or_default().to_owned(),
         }
     }
@@ -308,24 +332,28 @@ impl Generator<'_> {
             (FieldDefault::Integer(value), _) => value.to_string(),
             (FieldDefault::Float(value), _) => format!("{value:?}f64"),
             (FieldDefault::Text(text), _) => format!("{text:?}"),
-            (FieldDefault::Zero, _) => "Default::default()".to_owned(),
+            (FieldDefault::Zero, _) => ZERO.to_owned(),
         };
         if field.optional { format!("Some({plain})") } else { plain }
     }
 
-    /// Whether a field is at its default.
+    /// Whether a field is at its default, as the interpreter has it: floats by their bits.
     fn is_default(&self, field: &Field<'_>) -> String {
         let place = format!("self.{}", field.rust);
         let default = self.default(field);
         match (&field.spec.field_type, &*default) {
             (_, "None") => format!("{place}.is_none()"),
+            (FieldType::Struct(_), _) if field.optional => {
+                format!("{place}.as_ref().is_some_and(|value| value.is_default())")
+            }
+            (FieldType::Struct(_), _) => format!("{place}.is_default()"),
             (FieldType::Float64, _) => format!("f64::to_bits({place}) == f64::to_bits({default})"),
-            (FieldType::String | FieldType::Bytes | FieldType::Records | FieldType::Array(_), "Default::default()") => {
+            (FieldType::String | FieldType::Bytes | FieldType::Records | FieldType::Array(_), ZERO) => {
                 format!("{place}.is_empty()")
             }
             (field_type, _) => {
                 let plain = self.rust_type(field_type).replace("'a", "'_");
-                let whole = if field.optional { format!("Option<{plain}>") } else { plain };
+                let whole = if field.optional { format!("::std::option::Option<{plain}>") } else { plain };
                 format!("{{ let default: {whole} = {default}; {place} == default }}")
             }
         }
@@ -374,7 +402,7 @@ impl Fixed {
 
     /// An expression that writes a value, which may be a reference to one, and gives the offset after it.
     fn write(&self, value: &str) -> String {
-        let value = if value.starts_with("self.") { value.to_owned() } else { format!("(*{value})") };
+        let value = if value.contains('.') { value.to_owned() } else { format!("(*{value})") };
         match self.0 {
             "bool" => format!("out.array(at, [u8::from({value})])"),
             "[u8; 16]" => format!("out.array(at, {value})"),
@@ -412,10 +440,17 @@ fn snake_case(name: &str) -> String {
         snake.extend(letter.to_lowercase());
     }
     match &*snake {
-        "type" | "match" | "ref" | "use" | "in" | "loop" | "move" | "where" | "final" | "yield" | "async"
-        | "abstract" => {
-            format!("r#{snake}")
-        }
+        "self" | "super" | "crate" => snake + "_",
+        "abstract" | "as" | "async" | "await" | "become" | "box" | "break" | "const" | "continue" | "do" | "dyn"
+        | "else" | "enum" | "extern" | "false" | "final" | "fn" | "for" | "gen" | "if" | "impl" | "in" | "let"
+        | "loop" | "macro" | "match" | "mod" | "move" | "mut" | "override" | "priv" | "pub" | "ref" | "return"
+        | "static" | "struct" | "trait" | "true" | "try" | "type" | "typeof" | "unsafe" | "unsized" | "use"
+        | "virtual" | "where" | "while" | "yield" => format!("r#{snake}"),
         _ => snake,
     }
+}
+
+/// The name of a type; the one that is a keyword cannot be written as a name.
+fn type_name(name: &str) -> String {
+    if name == "Self" { "Self_".to_owned() } else { name.to_owned() }
 }

@@ -2,14 +2,22 @@
 //!
 //! A struct has every field of every version, named as Rust names fields; its default is the definition's. Text and bytes are
 //! borrowed. [`Message::encode_into`] is compiled for the message, which is the quickest way to write one; it gives the very
-//! bytes and errors that [`codec::encode()`] gives for the same value. They are read by [`codec::deserialize`]. Unknown
-//! tagged fields have no place here: a [`codec::Value`] and a [`codec::Tree`] keep them.
+//! bytes that [`codec::encode()`] gives for the same value, and an error where that gives one. They are read by
+//! [`codec::deserialize`]. Unknown tagged fields have no place here: a [`codec::Value`] and a [`codec::Tree`] keep them.
+//!
+//! A message is in a module of its name, with the structs that it is made of as its definition calls them.
+//!
+//! In `Cargo.toml`, with the paths to a checkout:
+//!
+//! ```toml
+//! codec = { path = "kafka-conform/codec", package = "kafka-conform-codec" }
+//! messages = { path = "kafka-conform/codec/messages", package = "kafka-conform-messages" }
+//! ```
 //!
 //! ```
-//! use codec::{ApiVersion, Layout, MessageSpec};
+//! use codec::ApiVersion;
 //! use messages::Message;
 //! use messages::describe_configs_request::{DescribeConfigsRequest, DescribeConfigsResource};
-//! use std::sync::Arc;
 //!
 //! let topic = DescribeConfigsResource { resource_type: 2, resource_name: "t1", ..Default::default() };
 //! let request = DescribeConfigsRequest { resources: vec![topic], include_synonyms: true, ..Default::default() };
@@ -17,15 +25,16 @@
 //! // One resource: type 2, "t1", no keys; synonyms, no documentation.
 //! assert_eq!(bytes, [2, 2, 3, b't', b'1', 1, 0, 1, 0, 0]);
 //!
-//! let layout = Layout::new(&Arc::new(MessageSpec::parse(DescribeConfigsRequest::DEFINITION)?), ApiVersion(4))?;
+//! let layout = DescribeConfigsRequest::layout(ApiVersion(4))?;
 //! let decoded = codec::decode(&layout, &bytes)?;
 //! assert_eq!(codec::deserialize::<DescribeConfigsRequest>(decoded.view())?, request);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 use codec::wire::{Writer, Written};
-use codec::{ApiKey, ApiVersion, EncodeError, EncodeErrorKind, Unwinding};
+use codec::{ApiKey, ApiVersion, EncodeError, EncodeErrorKind, Layout, MessageSpec, SpecError, Unwinding};
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 include!(concat!(env!("OUT_DIR"), "/messages.rs"));
 
@@ -39,6 +48,11 @@ pub trait Message {
     const API_KEY: Option<ApiKey>;
     /// The versions it has.
     const VERSIONS: RangeInclusive<i16>;
+
+    /// The layout of a version, to read it with: made anew by each call, so keep it.
+    fn layout(version: ApiVersion) -> Result<Layout, SpecError> {
+        Layout::new(&Arc::new(MessageSpec::parse(Self::DEFINITION)?), version)
+    }
 
     /// Writes it as a version that it has, from offset `at` on.
     fn write(&self, out: &mut Writer, at: usize, version: i16) -> Written;

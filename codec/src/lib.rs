@@ -1,6 +1,7 @@
 //! Reference codec of the Kafka protocol. A message definition is parsed once ([`MessageSpec`]), lowered once per
 //! version ([`Layout`]), and two loops walk the layout: [`decode()`] gives a flat [`Tree`] of spans with every liberty
-//! the bytes took as an [`Anomaly`], or with [`validate`] these alone; [`encode()`] writes bytes from a tree or a [`Value`]. A new API is a definition,
+//! the bytes took as an [`Anomaly`], or with [`validate`] these alone; [`encode()`] writes bytes from a tree or a
+//! [`Value`]. Structs of a user are read and written by serde, with an example in [`typed`]. A new API is a definition,
 //! not code. There is no I/O here, and no peer is known.
 
 pub mod decode;

@@ -1,5 +1,5 @@
 //! The laws over every bundled definition and a definition that has every wire type.
-#![allow(clippy::indexing_slicing, reason = "a test may panic")]
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test may panic")]
 
 use codec::{
     AbsentFields, AnomalyKind, ApiVersion, DecodeErrorKind, EncodeErrorKind, Layout, MessageSpec, Node, NodeKind,
@@ -754,4 +754,20 @@ fn what_was_read_before_an_error_is_in_the_tree() {
     assert_eq!(error, Err(("IncludeDocumentation".to_owned(), 5)));
     let nodes: Vec<_> = tree.nodes().iter().map(|node| (node.start, node.end, node.is_open())).collect();
     assert_eq!(nodes, [(0, 0, true), (0, 4, false), (4, 5, false)]);
+}
+
+#[test]
+fn the_null_of_one_form_is_none_in_the_other() {
+    let definition = r#"{ "name": "Texts", "type": "data", "validVersions": "0-1", "flexibleVersions": "1+", "fields": [
+        { "name": "Text", "type": "string", "versions": "0+", "nullableVersions": "0+" },
+        { "name": "Number", "type": "int8", "versions": "0+" }]}"#;
+    let spec = Arc::new(MessageSpec::parse(definition).unwrap());
+    let [plain, compact] = [0, 1].map(|version| Layout::new(&spec, ApiVersion(version)).unwrap());
+    let value = |layout: &Layout, bytes: &[u8]| decode(layout, bytes).map(|decoded| decoded.view().value().to_json());
+    // 00 00 is an empty text, ff ff the length -1; compact, 00 is null, and ff ff 03 begins a text of 65,534 bytes.
+    assert_eq!(value(&plain, &[0, 0, 7]), Ok(serde_json::json!({ "Text": "", "Number": 7 })));
+    assert_eq!(value(&plain, &[0xff, 0xff, 7]), Ok(serde_json::json!({ "Text": null, "Number": 7 })));
+    assert_eq!(value(&compact, &[0, 7, 0]), Ok(serde_json::json!({ "Text": null, "Number": 7 })));
+    let error = value(&compact, &[0xff, 0xff, 3, 0, 0]).unwrap_err();
+    assert_eq!((&*error.path, error.kind), ("Text", DecodeErrorKind::LengthExceedsInput { claimed: 65_534, left: 2 }));
 }

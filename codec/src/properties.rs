@@ -244,6 +244,26 @@ fn in_order(value: &Value) -> Value {
     }
 }
 
+/// Clears the unknown tagged fields, which structs of Rust have no place for.
+pub fn clear_unknown_tags(value: &mut Value) {
+    match value {
+        Value::Array(elements) => elements.iter_mut().for_each(clear_unknown_tags),
+        Value::Struct(value) => {
+            value.tags.clear();
+            value.fields.iter_mut().for_each(|(_, field)| clear_unknown_tags(field));
+        }
+        _ => {}
+    }
+}
+
+/// A value of a layout made from a seed, always the same one.
+pub fn seeded_value(layout: &Layout, mut seed: u64) -> Value {
+    arbitrary_value(layout, &mut |below| {
+        seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        (seed >> 33) % below.max(1)
+    })
+}
+
 /// A value of a layout made from choices: each call of `choose(n)` gives a number below `n`. Every value it makes has an
 /// encoding; small and boundary values are frequent.
 pub fn arbitrary_value(layout: &Layout, choose: &mut dyn FnMut(u64) -> u64) -> Value {

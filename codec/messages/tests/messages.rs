@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use codec::{
-    ApiVersion, EncodeErrorKind, Layout, MessageSpec, Value, decode, deserialize, encode, hex, properties, serialize,
+    ApiVersion, EncodeErrorKind, Layout, MessageSpec, decode, deserialize, encode, hex, properties, serialize,
 };
 use messages::{Message, elements, payload};
 use proptest::prelude::*;
@@ -36,18 +36,6 @@ macro_rules! all_layouts {
 }
 
 static MESSAGES: LazyLock<Vec<Layouts>> = LazyLock::new(|| messages::for_each_message!(all_layouts));
-
-/// Unknown tagged fields have no place in a struct.
-fn without_unknown_tags(value: &mut Value) {
-    match value {
-        Value::Array(elements) => elements.iter_mut().for_each(without_unknown_tags),
-        Value::Struct(value) => {
-            value.tags.clear();
-            value.fields.iter_mut().for_each(|(_, field)| without_unknown_tags(field));
-        }
-        _ => {}
-    }
-}
 
 /// Reads a value as the message, and writes that at every version: by the code that was generated and by the interpreter.
 fn check<'a, M: Message + serde::Serialize + serde::Deserialize<'a>>(
@@ -97,16 +85,13 @@ proptest! {
         is_odd in prop::bool::weighted(0.3),
         message: prop::sample::Index,
         version: prop::sample::Index,
-        mut seed: u64,
+        seed: u64,
     ) {
         let messages = if is_odd { &MESSAGES[..1] } else { &MESSAGES };
         let Layouts { name, layouts } = message.get(messages);
         let layout = version.get(layouts.as_slice());
-        let mut value = properties::arbitrary_value(layout, &mut |below| {
-            seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-            (seed >> 33) % below.max(1)
-        });
-        without_unknown_tags(&mut value);
+        let mut value = properties::seeded_value(layout, seed);
+        properties::clear_unknown_tags(&mut value);
         let bytes = encode(layout, &value).map_err(|error| TestCaseError::fail(error.to_string()))?;
         let decoded = decode(layout, &bytes).map_err(|error| TestCaseError::fail(error.to_string()))?;
         check_by_name(name, layout, layouts, decoded.view(), &bytes)?;
